@@ -62,7 +62,8 @@ func (s *Service) Changes(ctx context.Context, id, run string, frontend Frontend
 		}
 		if c := change.Of(h.URI, b.name(h.URI), v.baseline, v.newest); len(c.Hunks) > 0 {
 			c.Hunks = append(c.Hunks, change.AcceptedHunks(v.original, v.baseline, v.newest)...)
-			slices.SortStableFunc(c.Hunks, func(a, b activity.Hunk) int { return int(a.Range.Start.Line) - int(b.Range.Start.Line) })
+			slices.SortStableFunc(c.Hunks,
+				func(a, b activity.Hunk) int { return int(a.Range.Start.Line) - int(b.Range.Start.Line) })
 			files = append(files, c)
 		}
 	}
@@ -84,7 +85,8 @@ func (s *Service) Changes(ctx context.Context, id, run string, frontend Frontend
 // be written. It names the files that were changed before it came up. What a file
 // held is on stable storage, and named by an event of the type checkpoint, before
 // the file is written.
-func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activity.Change, conflicts []Conflict, err error) {
+func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activity.Change,
+	conflicts []Conflict, err error) {
 	switch {
 	case r.Action != keepAction && r.Action != undoAction:
 		return nil, nil, badParam("action", "is %q; it is keep or undo", r.Action)
@@ -124,7 +126,8 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 		conflicts = append(conflicts, Conflict{URI: r.URI, Why: whySettled})
 	}
 	if err := conv.Commit(ctx, conv.Log.Last()); err != nil {
-		return files, conflicts, afterWrites(written, fault.New(fault.Unavailable, "agents.changes", "the session's log cannot be written: %w", err))
+		return files, conflicts, afterWrites(written, fault.New(fault.Unavailable, "agents.changes",
+			"the session's log cannot be written: %w", err))
 	}
 	return files, conflicts, nil
 }
@@ -207,7 +210,8 @@ func afterWrites(written []string, err error) error {
 	if len(written) == 0 {
 		return err
 	}
-	return fault.New(fault.KindOf(err), "agents.changes", "%s; before that, changes were undone in %s", fault.Message(err), strings.Join(written, ", "))
+	return fault.New(fault.KindOf(err), "agents.changes", "%s; before that, changes were undone in %s",
+		fault.Message(err), strings.Join(written, ", "))
 }
 
 // The reasons of conflicts, beside those of package change.
@@ -330,10 +334,12 @@ func (b *fileHistory) undo(ctx context.Context, h session.FileHistory, v *folded
 			return unkept(tool.Escape(b.name(uri))+" was not changed", err)
 		}
 		// From here on it goes to its end: the log has to say what the file is.
-		kept, written, err := b.put(context.WithoutCancel(ctx), path, now, b.exact(v, result), "undo in "+tool.Escape(b.name(uri)))
+		kept, written, err := b.put(context.WithoutCancel(ctx), path, now, b.exact(v, result),
+			"undo in "+tool.Escape(b.name(uri)))
 		switch o.written = written; {
 		case written && err != nil:
-			return fault.New(fault.Unavailable, "agents.changes", "what %s is now cannot be kept: %w", tool.Escape(b.name(uri)), err)
+			return fault.New(fault.Unavailable, "agents.changes", "what %s is now cannot be kept: %w",
+				tool.Escape(b.name(uri)), err)
 		case fault.KindOf(err) == fault.Stale:
 			return err
 		case err != nil:

@@ -39,8 +39,9 @@ func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (a
 	defer release()
 	conv.CloseCalls(def.Name)
 	event, err := run.Compress(ctx, run.Outside{
-		Session: conv, Definition: def, Window: choices[0].Entry.Window, Compression: s.summarizer(settings, choices[0]),
-		Force: force, Folder: folder, Now: s.Now, Hooks: s.Hooks, ID: conv.ID, Transcript: conv.File(),
+		Session: conv, Definition: def, Window: choices[0].Entry.Window,
+		Compression: s.summarizer(settings, choices[0]),
+		Force:       force, Folder: folder, Now: s.Now, Hooks: s.Hooks, ID: conv.ID, Transcript: conv.File(),
 	})
 	if err != nil {
 		return none, err

@@ -122,14 +122,17 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 	for _, live := range s.runs {
 		if live.Session == id && live.Agent == agent {
 			return nil, fault.New(fault.Unavailable, "agents.context",
-				"%s has a run in session %s (%s): wait for it or cancel it", agent, id, live.ID).Because(fault.Busy, "run", live.ID)
+				"%s has a run in session %s (%s): wait for it or cancel it", agent, id,
+				live.ID).Because(fault.Busy, "run", live.ID)
 		}
 	}
 	if s.leaving[id] != nil {
 		return nil, departing(id)
 	}
 	if s.excluded[key] != nil || s.excluded[[2]string{id, ""}] != nil {
-		return nil, fault.New(fault.Unavailable, "agents.context", "the context of %s in session %s is being cleared or compressed; ask again when that is done", agent, id).Because(fault.Busy)
+		return nil, fault.New(fault.Unavailable, "agents.context",
+			"the context of %s in session %s is being cleared or compressed; ask again when that is done", agent,
+			id).Because(fault.Busy)
 	}
 	over := make(chan struct{})
 	s.excluded[key] = over

@@ -61,7 +61,8 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	if conv := s.sessions[opened.ID]; conv != nil {
 		return conv, "", nil
 	}
-	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants), seen: make(map[string]*tool.Seen), starts: "startup"}
+	conv = &conversation{Session: opened, gate: guard.NewKeeping(s.Grants),
+		seen: make(map[string]*tool.Seen), starts: "startup"}
 	if opened.Log.Last() > 1 { // there is more than a note that it is another one than was asked for
 		conv.starts = "resume"
 	}

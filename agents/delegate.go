@@ -44,9 +44,11 @@ func (t *tree) enter() (leave func(), err error) {
 func (t *tree) enterLocked() (leave func(), err error) {
 	switch {
 	case t.live >= t.limits.Live:
-		return nil, tool.Errorf(tool.CodeFailed, "Nothing was delegated: %d agents are at work for this request, which is the limit (agents.limits.live). Wait for their results, or do it yourself.", t.live)
+		return nil, tool.Errorf(tool.CodeFailed,
+			"Nothing was delegated: %d agents are at work for this request, which is the limit (agents.limits.live). Wait for their results, or do it yourself.", t.live)
 	case t.runs >= t.limits.Runs:
-		return nil, tool.Errorf(tool.CodeFailed, "Nothing was delegated: this request has started %d agents, which is the limit (agents.limits.runs). Go on with what you have.", t.runs)
+		return nil, tool.Errorf(tool.CodeFailed,
+			"Nothing was delegated: this request has started %d agents, which is the limit (agents.limits.runs). Go on with what you have.", t.runs)
 	}
 	t.live++
 	t.runs++
@@ -127,7 +129,8 @@ func (s *Service) callable(def *definition.Definition, folder string, set Settin
 	found = slices.DeleteFunc(found, func(d *definition.Definition) bool {
 		usable, _ := d.Usable()
 		off := override(d, set.Overrides[d.Name]).Off != (authority.Origin{})
-		return d.Name == def.Name || !usable || off || !d.Delegable || len(d.Authority) > 0 || inputs(d)[agentName] != nil || s.checkPermitted(d) != nil
+		return d.Name == def.Name || !usable || off || !d.Delegable || len(d.Authority) > 0 ||
+			inputs(d)[agentName] != nil || s.checkPermitted(d) != nil
 	})
 	slices.SortFunc(found, func(a, b *definition.Definition) int { return strings.Compare(a.Name, b.Name) })
 	return found
@@ -219,13 +222,15 @@ func (d *delegation) describe() tool.Spec {
 		// What has another meaning for each agent, or refers to its agent's schema, is
 		// checked when it is called.
 		if differs[name] || bytes.Contains(properties[name], []byte(`"$`)) {
-			properties[name] = encode(map[string]string{"description": "As " + strings.Join(takers[name], ", ") + " take it."})
+			properties[name] = encode(map[string]string{"description": "As " +
+				strings.Join(takers[name], ", ") + " take it."})
 		}
 	}
 	properties[agentName] = encode(map[string]any{"type": "string", "enum": names, "description": "The agent."})
 	return tool.Spec{
 		Name: tool.Delegate, Risk: tool.Safe, Description: about.String(),
-		Parameters: encode(map[string]any{"type": "object", "properties": properties, "required": []string{agentName}, "additionalProperties": false}),
+		Parameters: encode(map[string]any{"type": "object", "properties": properties, "required": []string{agentName},
+			"additionalProperties": false}),
 	}
 }
 
@@ -242,7 +247,8 @@ func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 	def := d.find(name)
 	if def == nil {
 		shown, _ := tool.CutTo(tool.Escape(name), 200)
-		return nil, tool.Errorf(tool.CodeNotAllowed, "This agent may not call %q. Agents that it may call: %s.", shown, d.names())
+		return nil, tool.Errorf(tool.CodeNotAllowed, "This agent may not call %q. Agents that it may call: %s.", shown,
+			d.names())
 	}
 	delete(given, agentName)
 	asked := Start{Agent: def.Name, Mode: definition.Task}
@@ -252,8 +258,10 @@ func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 	about := ""
 	if def.Inputs == nil {
 		var query string
-		if err := json.Unmarshal(given["query"], &query); err != nil || strings.TrimSpace(query) == "" || len(given) > 1 {
-			return nil, tool.Errorf(tool.CodeArgs, "%s takes query, a text that says what it is to do, and nothing else.", def.Name)
+		if err := json.Unmarshal(given["query"], &query); err != nil ||
+			strings.TrimSpace(query) == "" || len(given) > 1 {
+			return nil, tool.Errorf(tool.CodeArgs,
+				"%s takes query, a text that says what it is to do, and nothing else.", def.Name)
 		}
 		asked.Input, about = []activity.ContentBlock{{Type: "text", Text: query}}, query
 	} else {
@@ -356,7 +364,8 @@ type awaited struct {
 // await runs another agent for a call of a run, and waits for its end. A call that an
 // earlier daemon made is gone on with: its run is taken up again, or has its result in
 // the log. enter takes it into the tree. The error is for the model.
-func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start, enter func() (leave func(), err error)) (*awaited, error) {
+func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start,
+	enter func() (leave func(), err error)) (*awaited, error) {
 	earlier, again := caller.conv.RunOfCall(caller.ID, call)
 	pending := false
 	first := earlier.Run
@@ -403,19 +412,23 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 	<-live.Done() // it ends with ctx
 	ended, _ := caller.conv.Run(live.by.Run)
 	return &awaited{
-		result: live.Result(), taint: taint(live.ID, live.by.Run), changes: live.Result().Changes, left: ended.State == activity.Interrupted,
+		result: live.Result(), taint: taint(live.ID, live.by.Run), changes: live.Result().Changes,
+		left: ended.State == activity.Interrupted,
 	}, nil
 }
 
 // below returns what asks for a run that another one waits for, until ctx ends.
 func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 	from := caller.start
-	asked.Session, asked.Folder, asked.Frontend, asked.Client, asked.Approval = caller.Session, caller.folder, from.Frontend, from.Client, from.Approval
+	asked.Session, asked.Folder, asked.Frontend, asked.Client, asked.Approval = caller.Session, caller.folder,
+		from.Frontend, from.Client, from.Approval
 	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
 	asked.from = origin{
-		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1, stateRun: asked.from.stateRun,
-		chain: caller.chain(), correlationID: caller.about.CorrelationID,
-		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...), project: cmp.Or(projectOf(caller.def), from.from.project),
+		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1,
+		stateRun: asked.from.stateRun,
+		chain:    caller.chain(), correlationID: caller.about.CorrelationID,
+		require: append(slices.Clip(from.from.require), caller.def.Confirmation.Require...),
+		project: cmp.Or(projectOf(caller.def), from.from.project),
 	}
 	return asked
 }

@@ -57,7 +57,8 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
-		Tools: slices.Concat(s.toolsFor(agent.Definition, folder, set), s.toolsOf(agent.Definition, folder)), Exclude: origins.Exclude,
+		Tools:    slices.Concat(s.toolsFor(agent.Definition, folder, set), s.toolsOf(agent.Definition, folder)),
+		Exclude:  origins.Exclude,
 		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
 		Sandbox: guard.SandboxOf(set.Sandbox),
 		Deny:    authorityRules(set.Deny, origins.Deny), Allow: authorityRules(set.Allow, origins.Allow),
@@ -150,8 +151,10 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder || known.origins != set.Origins {
-		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins, all: s.meantAgents(catalog, folder, set)}
+	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder ||
+		known.origins != set.Origins {
+		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins,
+			all: s.meantAgents(catalog, folder, set)}
 		known.byName = make(map[string]*definition.Definition, len(known.all))
 		for _, d := range known.all {
 			known.byName[d.Name] = d

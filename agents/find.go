@@ -41,18 +41,22 @@ func (s *Service) find(p Start) (*effective, string, error) {
 	}
 	if len(def.Authority) > 0 {
 		return nil, "", fault.New(fault.Denied, "agents.start",
-			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0], definition.AuthorityAdvice).
+			"%s does not run, since a restriction of its file cannot be kept here (%s); %s", def.Name, def.Authority[0],
+			definition.AuthorityAdvice).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
 	if p.from.parent != nil && !def.Delegable {
-		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)", def.Name, "disable-model-invocation").Because(fault.Refused)
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)",
+			def.Name, "disable-model-invocation").Because(fault.Refused)
 	}
 	if !def.UserInvocable && !p.from.byAgent() && p.decided == nil && p.from.past == nil {
-		return nil, "", fault.New(fault.Denied, "agents.start", "%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
+		return nil, "", fault.New(fault.Denied, "agents.start",
+			"%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
 	agent := override(def, s.Settings(folder).Overrides[def.Name])
 	if off := agent.Off; off != (authority.Origin{}) {
-		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting %s (%s:%d)", def.Name, off.What, off.File, off.Line).Because(fault.Refused)
+		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting %s (%s:%d)",
+			def.Name, off.What, off.File, off.Line).Because(fault.Refused)
 	}
 	return &agent, folder, nil
 }
@@ -63,7 +67,8 @@ func (s *Service) checkPermitted(def *definition.Definition) error {
 	if folder := def.Folder; def.FromProject() && !s.Trusted(folder) {
 		if err := s.trustError(folder); err != nil {
 			return fault.New(fault.Unavailable, "agents.start",
-				"%s comes with the folder %s, and it cannot be told whether that is trusted: %s", def.Name, folder, fault.Message(err))
+				"%s comes with the folder %s, and it cannot be told whether that is trusted: %s", def.Name,
+				folder, fault.Message(err))
 		}
 		return fault.New(fault.Denied, "agents.start",
 			"%s comes with the folder %s, which is not trusted; look at its agents, then trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`", def.Name, folder, folder).

@@ -32,9 +32,12 @@ func (s *Service) checkGraph(def *definition.Definition, folder string) error {
 		entry, err := s.Agents().Lookup(folder, n.Of)
 		switch {
 		case err != nil:
-			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s: %s", def.Name, n.Name, n.Of, fault.Message(err)).Because(fault.InvalidAgent)
+			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s: %s",
+				def.Name, n.Name, n.Of, fault.Message(err)).Because(fault.InvalidAgent)
 		case n.Kind == graph.Graph && entry.Definition.Graph == nil:
-			return fault.New(fault.Invalid, "agents.start", "%s cannot run: the node %s of its graph runs %s, which has no graph; write agent: %s", def.Name, n.Name, n.Of, n.Of).Because(fault.InvalidAgent)
+			return fault.New(fault.Invalid, "agents.start",
+				"%s cannot run: the node %s of its graph runs %s, which has no graph; write agent: %s", def.Name,
+				n.Name, n.Of, n.Of).Because(fault.InvalidAgent)
 		}
 	}
 	return nil
@@ -70,13 +73,15 @@ func (s *Service) checkModels(def *definition.Definition, folder, asked string, 
 
 // graphOf returns what a run of an agent with a graph goes through, nil for another. get
 // returns the run, once it is there.
-func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun string, get func() *Live) (*run.Graph, error) {
+func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun string,
+	get func() *Live) (*run.Graph, error) {
 	if r.def.Graph == nil {
 		return nil, nil
 	}
 	machine, err := r.def.Graph.Compile()
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "agents.start", "%s cannot run: %s", r.def.Name, err).Because(fault.InvalidAgent)
+		return nil, fault.New(fault.Invalid, "agents.start", "%s cannot run: %s", r.def.Name,
+			err).Because(fault.InvalidAgent)
 	}
 	g := &run.Graph{Machine: machine, Input: textIn(r.task.input), StateRun: stateRun}
 	if r.def.Inputs != nil {
@@ -126,7 +131,8 @@ func plainJSON(v any) (plain any) {
 // runNode runs the agent of a node, and waits for its end.
 func (s *Service) runNode(ctx context.Context, caller *Live, call string, node graph.Node, asked Start) run.Given {
 	if depth := caller.start.from.depth; depth >= caller.tree.limits.Depth {
-		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1, caller.tree.limits.Depth), Final: true}
+		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1,
+			caller.tree.limits.Depth), Final: true}
 	}
 	ended, err := s.await(ctx, caller, call, asked, func() (func(), error) { return caller.tree.enterFor(ctx, caller) })
 	if err != nil {
@@ -165,7 +171,8 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 		child, begun := conv.RunOfCall(id, call)
 		return begun && child.State != activity.Finished
 	}
-	past := &run.GraphPast{Done: make(map[string]any), Taints: make(map[string]tool.Taint), Ended: make(map[string]int), CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}
+	past := &run.GraphPast{Done: make(map[string]any), Taints: make(map[string]tool.Taint), Ended: make(map[string]int),
+		CutOff: make(map[string]int), Calls: make(map[string]run.GraphCall)}
 	attempts := make(map[string]int) // by step, the last that began
 	var blobs []string
 	err := conv.Log.Replay(until, func(e activity.Event) {

@@ -74,7 +74,8 @@ func (h *handover) before() []activity.Link {
 // cannot pass to when the run begins is not offered, and nothing of its file is told.
 func (s *Service) handoffs(r *planned) run.Handoffs {
 	h := run.Handoffs{
-		Max: cmp.Or(r.settings.MaxHandoffDepth, defaultHandoffDepth), NewRun: func() string { return uuid.Must(uuid.NewV7()).String() },
+		Max:    cmp.Or(r.settings.MaxHandoffDepth, defaultHandoffDepth),
+		NewRun: func() string { return uuid.Must(uuid.NewV7()).String() },
 		Resolve: func(to string) (string, error) {
 			agent, _, err := s.target(to, r.folder)
 			if err != nil {
@@ -183,7 +184,8 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 func (s *Service) passOn(conv *conversation, from *definition.Definition, start Start) (*Live, error) {
 	h := start.from.handed.HandoffStarted
 	start.Agent, start.Run = h.To, h.Run
-	if i := slices.IndexFunc(from.Handoffs, func(e definition.Handoff) bool { return handoff.ToolName(e.To) == handoff.ToolName(h.To) }); i >= 0 {
+	if i := slices.IndexFunc(from.Handoffs,
+		func(e definition.Handoff) bool { return handoff.ToolName(e.To) == handoff.ToolName(h.To) }); i >= 0 {
 		start.Agent = from.Handoffs[i].To // may say in which folder
 	}
 	start.Inputs, start.Mode, start.Model, start.Definition, start.Queue = nil, "", "", nil, false
@@ -201,7 +203,10 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(s.ctx, conv, plan, start, func(live *Live) (uint64, error) { return live.run.Begin(plan.task.input), nil })
+	return s.begin(s.ctx, conv, plan, start, func(live *Live) (uint64,
+		error) {
+		return live.run.Begin(plan.task.input), nil
+	})
 }
 
 func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handover {
@@ -264,7 +269,8 @@ func (s *Service) Chain(id string) ([]activity.Link, error) {
 	}
 	links := []activity.Link{}
 	for from := (activity.HandoffStarted{}); ; {
-		link := activity.Link{Run: r.Run, Agent: r.Agent, From: from.From, Reason: from.Reason, DurationMs: r.Ended.Sub(r.Began).Milliseconds(), Usage: r.Used}
+		link := activity.Link{Run: r.Run, Agent: r.Agent, From: from.From, Reason: from.Reason,
+			DurationMs: r.Ended.Sub(r.Began).Milliseconds(), Usage: r.Used}
 		if n := len(r.Chain); n > 0 && r.Chain[n-1].Run == r.Run { // it has finished
 			link.DurationMs, link.Usage = r.Chain[n-1].DurationMs, r.Chain[n-1].Usage
 		}
@@ -300,7 +306,8 @@ func (s *Service) runsWith(id string) ([]session.Run, error) {
 			return runs, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "agents.chain", "no session has a run %s", id).Because(fault.UnknownRun, "run", id)
+	return nil, fault.New(fault.NotFound, "agents.chain", "no session has a run %s",
+		id).Because(fault.UnknownRun, "run", id)
 }
 
 func hasRun(runs []session.Run, id string) bool {

@@ -39,9 +39,13 @@ func (s *Service) endHooks(ctx context.Context, c *conversation, reason, source 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endHooksIn)
 	defer cancel()
 	answer := s.Hooks.Fire(ctx, run.HookEvent{
-		Name: "SessionEnd", Folder: folder, Session: c.ID, Transcript: c.File(), Match: []string{reason}, Fields: map[string]any{"reason": reason},
+		Name: "SessionEnd", Folder: folder, Session: c.ID, Transcript: c.File(), Match: []string{reason},
+		Fields: map[string]any{"reason": reason},
 	})
-	run.TellHooks(answer, func(b activity.Body, took time.Duration) uint64 { return c.Append(activity.Origin{}, b, took) })
+	run.TellHooks(answer, func(b activity.Body, took time.Duration) uint64 {
+		return c.Append(activity.Origin{}, b,
+			took)
+	})
 }
 
 // endAllHooks runs the hooks of the end of all sessions, at the same time.

@@ -85,7 +85,8 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 		texts[1] = ""
 	}
 	if _, err := def.Expand(strings.Join(texts, "\n"), values); err != nil {
-		return nil, badParam("inputs", "do not suffice: %s", fault.Message(err)) // it names all that is missing, in whichever text
+		return nil, badParam("inputs", "do not suffice: %s",
+			fault.Message(err)) // it names all that is missing, in whichever text
 	}
 	if len(a.input) == 0 {
 		query := def.Query
@@ -138,7 +139,8 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 		Required []string `json:"required"`
 	}
 	if err := json.Unmarshal(def.Inputs, &schema); err != nil {
-		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s cannot be read: %w", def.Name, err).Because(fault.InvalidAgent)
+		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s cannot be read: %w", def.Name,
+			err).Because(fault.InvalidAgent)
 	}
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" {

@@ -109,7 +109,8 @@ func parseCursor(cursor string) (place, error) {
 	at, id, ok := strings.Cut(string(raw), " ")
 	n, notNumber := strconv.ParseInt(at, 10, 64)
 	if err != nil || !ok || notNumber != nil || session.CheckID(id) != nil {
-		return place{}, fault.New(fault.Invalid, "agents.sessions", "the cursor is none that agents/session/list gave; begin without one")
+		return place{}, fault.New(fault.Invalid, "agents.sessions",
+			"the cursor is none that agents/session/list gave; begin without one")
 	}
 	return place{time.Unix(0, n), id}, nil
 }

@@ -70,7 +70,8 @@ func (s *Service) memoryOfRun(def *definition.Definition, folder string) *memory
 			want.Embedder, _, _ = s.Table.Resolve(m.Model, embeddingModel)
 		}
 	}
-	return &memory.Agent{Backend: backend, At: placeOfMemory(def, folder), Want: want, Limit: m.TopK, Threshold: m.Threshold}
+	return &memory.Agent{Backend: backend, At: placeOfMemory(def, folder), Want: want, Limit: m.TopK,
+		Threshold: m.Threshold}
 }
 
 // embedding returns the model that makes vectors: of a name, or with "" the one that new
@@ -117,7 +118,8 @@ func (s *Service) MemoryStore(ctx context.Context, id string) (memory.Stored, er
 	if len(names) > 0 {
 		known = "; there are " + strings.Join(names, ", ")
 	}
-	return memory.Stored{}, fault.New(fault.NotFound, "agents.memory", "there is no memory %s%s", tool.Escape(id), known)
+	return memory.Stored{}, fault.New(fault.NotFound, "agents.memory", "there is no memory %s%s",
+		tool.Escape(id), known)
 }
 
 // describeMemory says in a line what an agent may remember.

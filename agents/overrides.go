@@ -66,7 +66,8 @@ type overriding struct {
 
 func (o *overriding) problem(key, format string, args ...any) {
 	o.tuned.Problems = append(o.tuned.Problems,
-		fmt.Sprintf("%s:%d: %s %s; it is ignored", o.from.File, o.from.Line, strings.TrimSuffix(o.key+"."+key, "."), fmt.Sprintf(format, args...)))
+		fmt.Sprintf("%s:%d: %s %s; it is ignored", o.from.File, o.from.Line, strings.TrimSuffix(o.key+"."+key, "."),
+			fmt.Sprintf(format, args...)))
 }
 
 // persons reports whether a key counts that only the person may set, and notes

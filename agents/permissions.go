@@ -24,7 +24,8 @@ func (s *Service) Permissions(session string) ([]guard.Grant, error) {
 		all = append(all, kept...)
 	}
 	slices.SortFunc(all, func(a, b guard.Grant) int {
-		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Covers, b.Covers), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Scope, b.Scope),
+			cmp.Compare(a.Covers, b.Covers), cmp.Compare(a.ID, b.ID))
 	})
 	return all, nil
 }

@@ -33,7 +33,8 @@ func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) act
 		Guardrails: []activity.Guard{}, Changes: []activity.Change{}, Problems: []definition.Problem{},
 	}
 	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
-		conv.Append(live.about, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
+		conv.Append(live.about, activity.RunState{To: activity.Interrupted,
+			Why: "the daemon ended while the run waited for its turn"}, 0)
 		return result
 	}
 	conv.Append(live.about, activity.RunState{To: activity.Finished, Why: string(activity.Aborted)}, 0)
@@ -65,14 +66,16 @@ func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error)
 		return nil, err
 	}
 	if live.def.Graph != nil {
-		return nil, badParam("run", "is of %s, which has a graph: it asks what it needs to know, and its nodes' runs (agents/session/get has them) take words", live.Agent)
+		return nil, badParam("run",
+			"is of %s, which has a graph: it asks what it needs to know, and its nodes' runs (agents/session/get has them) take words", live.Agent)
 	}
 	position, seq, ok := live.run.Steer(input)
 	switch {
 	case ok:
 		return &Said{Position: position, log: live.log, seq: seq}, nil
 	case !live.run.Begun():
-		return nil, fault.New(fault.Unavailable, "agents.steer", "the run %s waits for its turn; say it when it has begun", id).Because(fault.Busy, "run", id)
+		return nil, fault.New(fault.Unavailable, "agents.steer",
+			"the run %s waits for its turn; say it when it has begun", id).Because(fault.Busy, "run", id)
 	}
 	return nil, unknownRun(id)
 }
@@ -89,7 +92,8 @@ func (s *Service) Find(id string) (*Live, error) {
 }
 
 func unknownRun(id string) error {
-	return fault.New(fault.NotFound, "agents.run", "no run %s goes on; agents/run starts one", id).Because(fault.UnknownRun, "run", id)
+	return fault.New(fault.NotFound, "agents.run", "no run %s goes on; agents/run starts one",
+		id).Because(fault.UnknownRun, "run", id)
 }
 
 // repeats is where a session keeps whether loops are looked for.

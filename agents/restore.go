@@ -187,7 +187,8 @@ func (b *fileHistory) holds(f *tool.File, s side) (bool, error) {
 // and returns what it was and is. The error is that of [Frontend.Restore], or says
 // that what the file is now could not be kept; written is whether it is another
 // now.
-func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *Content, label string) (kept activity.Kept, written bool, err error) {
+func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *Content,
+	label string) (kept activity.Kept, written bool, err error) {
 	kept = activity.Kept{URI: tool.URI(path)}
 	base := ""
 	if now != nil {
@@ -212,8 +213,10 @@ func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *
 	// From here on the file is another: what it is must be known, whatever becomes
 	// of the request.
 	after, err := b.read(context.WithoutCancel(ctx), path)
-	if err != nil || after == nil || after.Open != kept.Buffer || (!after.Binary && !tool.SameLines(after.Text, to.Text)) {
-		after = &tool.File{Text: to.Text, Open: kept.Buffer, Data: to.Data, Link: to.Link} // somebody is quicker, or the editor has not told it yet
+	if err != nil || after == nil || after.Open != kept.Buffer ||
+		(!after.Binary && !tool.SameLines(after.Text, to.Text)) {
+		after = &tool.File{Text: to.Text, Open: kept.Buffer, Data: to.Data,
+			Link: to.Link} // somebody is quicker, or the editor has not told it yet
 		if after.Data == nil {
 			after.Data = []byte(to.Text)
 		}

@@ -41,7 +41,8 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 		case live.run.Resume(p.More):
 			return live, nil
 		case !live.run.Ended():
-			return nil, fault.New(fault.Invalid, "agents.resume", "the run %s is not paused, so there is nothing to resume", p.Run)
+			return nil, fault.New(fault.Invalid, "agents.resume",
+				"the run %s is not paused, so there is nothing to resume", p.Run)
 		}
 		<-live.done // its last events are being written
 	}
@@ -55,7 +56,8 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 		return nil, err
 	}
 	if first := conv.Caller(r.Run); first != r.Run {
-		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s was started by another agent; resume %s, which goes on with it", r.Run, first)
+		return nil, fault.New(fault.Invalid, "agents.resume",
+			"the run %s was started by another agent; resume %s, which goes on with it", r.Run, first)
 	}
 	r, pending := holds(conv.Runs(), r) // control may have passed on
 	if pending {
@@ -78,7 +80,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 	start.atMost, start.from.past = guard.Approval(past.Started.Approval), &past
 	if before, ok := predecessor(conv.Runs(), start.Run); ok {
 		chain := before.Passed.Chain
-		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]), past.Origin.Context, past.Origin.CorrelationID
+		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]),
+			past.Origin.Context, past.Origin.CorrelationID
 		start.from.handed = s.newHanded(conv, *before.Passed, before.Chain)
 		start.from.project = cmp.Or(start.from.project, before.Passed.Project)
 	}
@@ -92,7 +95,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 			return 0, err
 		}
 		conv.AbandonDelegated(start.Run, func(call string) bool {
-			return live.run.GoesOn(call) || slices.ContainsFunc(past.Open, func(c session.OpenCall) bool { return c.Call.ID == call })
+			return live.run.GoesOn(call) || slices.ContainsFunc(past.Open,
+				func(c session.OpenCall) bool { return c.Call.ID == call })
 		})
 		past, err = loadUnfinished(conv, start.Run) // with what these had used
 		if err != nil {
@@ -107,9 +111,12 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		}
 		conv.gate.Taint(start.Run, tool.TaintOf(conv.Taint(start.Run))) // the gate forgets a run that ends
 		return live.run.Continue(run.Past{
-			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls, Usage: past.Usage, Delegated: past.Delegated,
-			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), Executed: past.Executed, TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
-			Moved: past.Moved, Finish: past.Finish, Guards: past.Guards, Repairs: past.Repairs, Repairing: past.Repairing, Input: past.Started.Input, More: more,
+			State: past.Run.State, Turn: past.Turn, ModelCalls: past.ModelCalls, ToolCalls: past.ToolCalls,
+			Usage: past.Usage, Delegated: past.Delegated,
+			Active: past.Active, Changes: past.Changes, Open: openOf(past.Open), Executed: past.Executed,
+			TurnOver: past.TurnOver, Limit: past.Limit, Extended: past.Extended,
+			Moved: past.Moved, Finish: past.Finish, Guards: past.Guards, Repairs: past.Repairs,
+			Repairing: past.Repairing, Input: past.Started.Input, More: more,
 		}), nil
 	})
 }
@@ -119,7 +126,9 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) (*Live, error) {
 	past, ok := conv.Progress(r.Run)
 	if !ok {
-		return nil, fault.New(fault.Invalid, "agents.resume", "the run %s has passed control to %s, which did not begin, and %s has gone on since; run %s", r.Run, r.Passed.To, r.Agent, r.Passed.To)
+		return nil, fault.New(fault.Invalid, "agents.resume",
+			"the run %s has passed control to %s, which did not begin, and %s has gone on since; run %s", r.Run,
+			r.Passed.To, r.Agent, r.Passed.To)
 	}
 	folder := tool.PathOf(past.Started.Folder)
 	from := &definition.Definition{}
@@ -141,11 +150,15 @@ func loadUnfinished(conv *conversation, id string) (session.Progress, error) {
 	switch {
 	case r.State == activity.Finished && ok:
 	case r.State == activity.Finished && (r.Reason == activity.Timeout || r.Reason == activity.MaxTurns):
-		return past, fault.New(fault.Invalid, "agents.resume", "the run %s has finished (%s), and %s has gone on since; start another, which goes on in its context", id, r.Reason, r.Agent)
+		return past, fault.New(fault.Invalid, "agents.resume",
+			"the run %s has finished (%s), and %s has gone on since; start another, which goes on in its context",
+			id, r.Reason, r.Agent)
 	case r.State == activity.Finished:
-		return past, fault.New(fault.Invalid, "agents.resume", "the run %s has finished (%s); start another, which goes on in its context", id, r.Reason)
+		return past, fault.New(fault.Invalid, "agents.resume",
+			"the run %s has finished (%s); start another, which goes on in its context", id, r.Reason)
 	case !ok:
-		return past, fault.New(fault.Invalid, "agents.resume", "the run %s had not begun; ask again, its agent remembers what was said", id)
+		return past, fault.New(fault.Invalid, "agents.resume",
+			"the run %s had not begun; ask again, its agent remembers what was said", id)
 	case r.State != activity.Interrupted && r.State != activity.Paused:
 		return past, fault.New(fault.Invalid, "agents.resume", "the run %s goes on already", id)
 	}

@@ -72,7 +72,8 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 	}
 	defer release()
 	if last := conv.Log.Last(); r.ToSeq == 0 || r.ToSeq > last {
-		return nil, fault.New(fault.Invalid, "agents.rewind", "there is no event %d in the session %s, which has events 1 to %d", r.ToSeq, conv.ID, last)
+		return nil, fault.New(fault.Invalid, "agents.rewind",
+			"there is no event %d in the session %s, which has events 1 to %d", r.ToSeq, conv.ID, last)
 	}
 	conv.changes.Lock()
 	defer conv.changes.Unlock()
@@ -110,7 +111,8 @@ func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (ke
 	if kept, err = b.bringPlanned(ctx, plans, r.Force, done); err != nil {
 		return nil, err
 	}
-	if removed := slices.ContainsFunc(kept, func(k activity.Kept) bool { return k.After == "" }); removed && len(left) > 0 {
+	if removed := slices.ContainsFunc(kept, func(k activity.Kept) bool { return k.After == "" }); removed &&
+		len(left) > 0 {
 		plans, now := b.plan(ctx, r)
 		blocked := func(uri string) bool { return slices.ContainsFunc(left, func(l Left) bool { return l.URI == uri }) }
 		plans = slices.DeleteFunc(plans, func(p plannedFile) bool { return !blocked(p.uri) })
@@ -128,7 +130,8 @@ func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (ke
 }
 
 // bringPlanned brings planned files back, those that are to go first.
-func (b *fileHistory) bringPlanned(ctx context.Context, plans []plannedFile, force bool, done *Rewound) (kept []activity.Kept, err error) {
+func (b *fileHistory) bringPlanned(ctx context.Context, plans []plannedFile, force bool,
+	done *Rewound) (kept []activity.Kept, err error) {
 	plans, unread, err := b.keepNow(ctx, plans)
 	if err != nil {
 		return nil, err
@@ -388,7 +391,8 @@ func (b *fileHistory) bring(ctx context.Context, p plannedFile, force bool) (kep
 		}
 		if back {
 			sha, err := b.keep(now)
-			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil && now.Open, Modes: modes(now, now)}, lostText(err)
+			return activity.Kept{URI: p.uri, Before: sha, After: sha, Buffer: now != nil &&
+				now.Open, Modes: modes(now, now)}, lostText(err)
 		}
 		kept, written, err := b.put(ctx, p.path, now, p.to, "rewind "+tool.Escape(b.name(p.uri)))
 		switch {

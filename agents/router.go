@@ -44,7 +44,8 @@ func (d *deciding) ask(input string) (agent string, err error) {
 	}
 	req := &model.Request{
 		Model: choice.ID, System: d.s.routerPrompt(d.folder), Asker: model.Asker{Purpose: "route"},
-		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: strings.ToValidUTF8(input[:min(len(input), maxRouted)], "")}}}},
+		Messages: []model.Message{{Role: model.User,
+			Parts: []model.Part{{Text: strings.ToValidUTF8(input[:min(len(input), maxRouted)], "")}}}},
 	}
 	offered := d.offer(req)
 	ctx, cancel := context.WithTimeout(d.ctx, d.set.Routing.Timeout)
@@ -102,14 +103,18 @@ func generate(ctx context.Context, m model.Model, req *model.Request) (*model.An
 // tool, written with underscores.
 func (d *deciding) offer(req *model.Request) map[string]string {
 	const arguments = `{"type":"object","properties":{"reason":{"type":"string","description":"Why, in one short sentence."}%s},"required":["reason"]}`
-	with := fmt.Sprintf(arguments, `,"context":{"type":"string","description":"What the agent should know that the request only implies."}`)
+	with := fmt.Sprintf(arguments,
+		`,"context":{"type":"string","description":"What the agent should know that the request only implies."}`)
 	agents := slices.Clone(d.known.agents)
 	if len(agents) > maxCandidates {
 		place := make(map[string]int, len(d.ranked.Candidates))
 		for i, c := range d.ranked.Candidates {
 			place[c.Agent] = i - len(d.ranked.Candidates) // before those without
 		}
-		slices.SortStableFunc(agents, func(a, b *definition.Definition) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+		slices.SortStableFunc(agents, func(a, b *definition.Definition) int {
+			return cmp.Compare(place[a.Name],
+				place[b.Name])
+		})
 		agents = agents[:maxCandidates]
 	}
 	offered := make(map[string]string, len(agents))
@@ -123,10 +128,12 @@ func (d *deciding) offer(req *model.Request) map[string]string {
 			}
 		}
 		offered[strings.ReplaceAll(name, "-", "_")] = a.Name
-		req.Tools = append(req.Tools, model.Declaration{Name: name, Description: about, Parameters: json.RawMessage(with)})
+		req.Tools = append(req.Tools, model.Declaration{Name: name, Description: about,
+			Parameters: json.RawMessage(with)})
 	}
 	req.Tools = append(req.Tools, model.Declaration{
-		Name: noSuitable, Description: "No agent clearly fits the request.", Parameters: json.RawMessage(fmt.Sprintf(arguments, "")),
+		Name: noSuitable, Description: "No agent clearly fits the request.",
+		Parameters: json.RawMessage(fmt.Sprintf(arguments, "")),
 	})
 	return offered
 }

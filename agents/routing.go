@@ -56,7 +56,8 @@ func (s *Service) Route(ctx context.Context, r RoutingRequest) (activity.RouteDe
 	folder := s.folderOr(r.Folder)
 	d := &deciding{s: s, ctx: ctx, folder: folder, set: s.Settings(folder)}
 	d.RouteDecided = activity.RouteDecided{
-		Strategy: cmp.Or(r.Strategy, d.set.Routing.Strategy), Threshold: d.set.Routing.Threshold, Settings: d.set.Routing.list(r.Strategy),
+		Strategy: cmp.Or(r.Strategy, d.set.Routing.Strategy), Threshold: d.set.Routing.Threshold,
+		Settings: d.set.Routing.list(r.Strategy),
 	}
 	d.known = s.routable(folder, d.set)
 	d.rank(r.Input)
@@ -112,7 +113,8 @@ func (d *deciding) rank(input string) {
 	for i, c := range d.ranked.Candidates[:min(len(d.ranked.Candidates), maxCandidates)] {
 		shown := activity.RouteCandidate{Agent: c.Agent, Score: c.Score, Confidence: c.Confidence}
 		for _, m := range c.Matches[:min(len(c.Matches), maxMatches)] {
-			shown.Matches = append(shown.Matches, activity.RouteMatch{Kind: m.Kind, Text: m.Text, Intent: m.Intent, Points: math.Round(10*m.Points) / 10})
+			shown.Matches = append(shown.Matches, activity.RouteMatch{Kind: m.Kind, Text: m.Text, Intent: m.Intent,
+				Points: math.Round(10*m.Points) / 10})
 		}
 		d.Candidates = append(d.Candidates, shown)
 		switch i {
@@ -141,11 +143,13 @@ func (d *deciding) decide(input string) {
 		return
 	case hybrid:
 		if found && best.Confidence >= d.Threshold {
-			d.Why = fmt.Sprintf("No model was needed: %d %% is at or over the threshold of %d %%.", best.Confidence, d.Threshold)
+			d.Why = fmt.Sprintf("No model was needed: %d %% is at or over the threshold of %d %%.",
+				best.Confidence, d.Threshold)
 			d.take(best)
 			return
 		}
-		d.Why = fmt.Sprintf("A model was asked, since %d %% is below the threshold of %d %%.", best.Confidence, d.Threshold)
+		d.Why = fmt.Sprintf("A model was asked, since %d %% is below the threshold of %d %%.",
+			best.Confidence, d.Threshold)
 		d.before = fmt.Sprintf("rule %d %% is too low, asking %s", best.Confidence, d.set.Routing.Model)
 	default:
 		d.Why = "The strategy llm asks a model."
@@ -243,7 +247,8 @@ func (s *Service) routable(folder string, set Settings) *routable {
 	s.routing.mu.Lock()
 	defer s.routing.mu.Unlock()
 	catalog := s.Agents()
-	if r := s.routing.of; r != nil && set.Origins != nil && r.catalog == catalog && r.folder == folder && r.origins == set.Origins {
+	if r := s.routing.of; r != nil && set.Origins != nil && r.catalog == catalog && r.folder == folder &&
+		r.origins == set.Origins {
 		return r
 	}
 	r := &routable{catalog: catalog, folder: folder, origins: set.Origins}
@@ -271,7 +276,8 @@ func (s *Service) routable(folder string, set Settings) *routable {
 func (s *Service) mayRoute(d *effective) bool {
 	router := d.Router || (d.Scope == definition.System && d.Name == "router")
 	says := len(d.Triggers)+len(d.Examples) > 0 || d.Description != ""
-	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) || needsInputs(d.Definition) {
+	if !d.Routable || !says || router || (d.Name == mainAgent && d.Scope == definition.System) ||
+		needsInputs(d.Definition) {
 		return false
 	}
 	return len(d.Authority) == 0 && d.Off == (authority.Origin{}) && s.checkPermitted(d.Definition) == nil
@@ -298,7 +304,8 @@ func (s *Service) routeStart(ctx context.Context, p *Start) error {
 	case !auto && !(set.Auto && set.Enabled):
 		return nil
 	case !set.Enabled:
-		return fault.New(fault.Invalid, "agents.route", `Routing is disabled in config. Name an agent: @<name> "<prompt>"`).Because(fault.Config)
+		return fault.New(fault.Invalid, "agents.route",
+			`Routing is disabled in config. Name an agent: @<name> "<prompt>"`).Because(fault.Config)
 	}
 	input := promptOf(p.Input)
 	if input == "" {
@@ -357,7 +364,8 @@ func (s *Service) pickByPerson(ctx context.Context, p *Start, d *activity.RouteD
 		return noAgent(d, list, "\n"+formatPickables(list))
 	}
 	answer, err := ask(ctx, tool.Question{
-		Title: "Which agent?", Message: "No agent clearly fits. Which one is it for?\n" + formatPickables(list), Choices: names[:min(len(names), maxChoices)],
+		Title: "Which agent?", Message: "No agent clearly fits. Which one is it for?\n" + formatPickables(list),
+		Choices: names[:min(len(names), maxChoices)],
 	})
 	name := strings.TrimPrefix(strings.TrimSpace(answer.Text), "@")
 	if err != nil || answer.Action != "accept" || !slices.Contains(names, name) {
@@ -382,7 +390,10 @@ func (s *Service) pickable(folder string, d *activity.RouteDecided) (names []str
 		place[c.Agent] = i - len(d.Candidates)
 	}
 	agents := slices.Clone(s.routable(folder, s.Settings(folder)).agents)
-	slices.SortStableFunc(agents, func(a, b *definition.Definition) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+	slices.SortStableFunc(agents, func(a, b *definition.Definition) int {
+		return cmp.Compare(place[a.Name],
+			place[b.Name])
+	})
 	for _, a := range agents[:min(len(agents), maxCandidates)] {
 		names = append(names, a.Name)
 		list = append(list, Pickable{a.Name, a.Description})
@@ -417,6 +428,7 @@ func noAgent(d *activity.RouteDecided, list []Pickable, shown string) error {
 		list = []Pickable{}
 	}
 	why := d.Text[strings.LastIndex(d.Text, "→ no agent: ")+len("→ no agent: "):]
-	return fault.New(fault.NotFound, "agents.route", "No agent fits this request: %s. Name one: @<name> \"<prompt>\"%s", strings.TrimSuffix(why, "."), strings.TrimSuffix(shown, "\n")).
+	return fault.New(fault.NotFound, "agents.route", "No agent fits this request: %s. Name one: @<name> \"<prompt>\"%s",
+		strings.TrimSuffix(why, "."), strings.TrimSuffix(shown, "\n")).
 		Because(fault.NoAgent, "candidates", list)
 }

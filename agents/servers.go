@@ -121,7 +121,8 @@ func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []S
 				return
 			}
 			if err := change.Approve(); err != nil {
-				s.Log.Warn("the tools of an MCP server were approved, and that could not be kept", "server", change.Server, "err", err)
+				s.Log.Warn("the tools of an MCP server were approved, and that could not be kept", "server",
+					change.Server, "err", err)
 			}
 		})
 	}

@@ -267,8 +267,10 @@ func NewService(ctx context.Context, c Config) *Service {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
-		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now), credentials: credential.NewReader(c.Environ, c.Now),
-		sessions: make(map[string]*conversation), runs: make(map[string]*Live), last: make(map[string]Last), reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
+		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now),
+		credentials: credential.NewReader(c.Environ, c.Now),
+		sessions:    make(map[string]*conversation), runs: make(map[string]*Live), last: make(map[string]Last),
+		reserved: make(map[string]*reservation), excluded: make(map[[2]string]chan struct{}),
 	}
 }
 

@@ -116,16 +116,20 @@ func (s *Service) inUse(id string) error {
 	for _, live := range s.runs {
 		if live.Session == id {
 			return fault.New(fault.Unavailable, "agents.session",
-				"a run goes on in session %s (%s, of %s): wait for it or cancel it", id, live.ID, live.Agent).Because(fault.Busy, "run", live.ID)
+				"a run goes on in session %s (%s, of %s): wait for it or cancel it", id, live.ID,
+				live.Agent).Because(fault.Busy, "run", live.ID)
 		}
 	}
 	for key := range s.excluded {
 		if key[0] == id {
-			return fault.New(fault.Unavailable, "agents.session", "the context of %s in session %s is being changed; ask again when that is done", key[1], id).Because(fault.Busy)
+			return fault.New(fault.Unavailable, "agents.session",
+				"the context of %s in session %s is being changed; ask again when that is done", key[1],
+				id).Because(fault.Busy)
 		}
 	}
 	if s.resolves[id] > 0 {
-		return fault.New(fault.Unavailable, "agents.session", "changes of the session %s are being kept or undone; ask again when that is done", id).Because(fault.Busy)
+		return fault.New(fault.Unavailable, "agents.session",
+			"changes of the session %s are being kept or undone; ask again when that is done", id).Because(fault.Busy)
 	}
 	if s.leaving[id] != nil {
 		return departing(id)
@@ -143,7 +147,8 @@ func (s *Service) present(id string, log *activity.Log) error {
 }
 
 func departing(id string) error {
-	return fault.New(fault.Unavailable, "agents.session", "the session %s is being closed or deleted; ask again when that is done", id).Because(fault.Busy)
+	return fault.New(fault.Unavailable, "agents.session",
+		"the session %s is being closed or deleted; ask again when that is done", id).Because(fault.Busy)
 }
 
 // Fork begins a session with the events of another up to atSeq, and returns its
@@ -189,10 +194,12 @@ func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Appr
 	case !other:
 		return to, nil
 	case seq == 0:
-		return "", fault.New(fault.Unavailable, "agents.approval", "the session %s was closed meanwhile, so its mode is still %s; ask again", conv.ID, from)
+		return "", fault.New(fault.Unavailable, "agents.approval",
+			"the session %s was closed meanwhile, so its mode is still %s; ask again", conv.ID, from)
 	}
 	if err := conv.Commit(ctx, seq); err != nil {
-		return "", fault.New(fault.Unavailable, "agents.approval", "the mode %s could not be recorded and holds until the daemon ends: %w", to, err)
+		return "", fault.New(fault.Unavailable, "agents.approval",
+			"the mode %s could not be recorded and holds until the daemon ends: %w", to, err)
 	}
 	return to, nil
 }

@@ -157,7 +157,8 @@ func (s *Service) plan(p Start) (*planned, error) {
 
 // begin sets a run going in a session. first writes its first event, when nothing
 // else can change the agent's context any more; on its error there is no run.
-func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start, first func(*Live) (uint64, error)) (*Live, error) {
+func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start,
+	first func(*Live) (uint64, error)) (*Live, error) {
 	def, task := r.def, r.task
 	offered := s.serversOf(ctx, r)
 	unasked := offered.Changes
@@ -179,7 +180,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	choices := r.choices
 	if choices == nil {
 		var err error
-		if choices, err = s.choose(def, modelFor(conv, cmp.Or(p.from.contextID, def.Name), task, tools, r.settings), r.settings); err != nil {
+		if choices, err = s.choose(def, modelFor(conv, cmp.Or(p.from.contextID, def.Name), task, tools, r.settings),
+			r.settings); err != nil {
 			return nil, err
 		}
 	}
@@ -190,14 +192,17 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		return nil, err
 	}
 	runCtx, cancel := context.WithCancelCause(s.ctx)
-	about := activity.Origin{Run: p.Run, Agent: def.Name, CorrelationID: cmp.Or(p.from.correlationID, p.Run), Context: p.from.contextID}
+	about := activity.Origin{Run: p.Run, Agent: def.Name, CorrelationID: cmp.Or(p.from.correlationID, p.Run),
+		Context: p.from.contextID}
 	if p.from.parent != nil {
 		about.ParentRun = p.from.parent.ID
 	}
 	live = &Live{
-		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p, folder: r.folder, asks: task.input, by: about,
+		Session: conv.ID, ID: p.Run, Agent: def.Name, log: conv.Log, MaxTurns: task.maxTurns, about: about, start: p,
+		folder: r.folder, asks: task.input, by: about,
 		conv: conv, def: def, tree: shared, tools: tools.Names(),
-		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}), servers: serversIn(tools),
+		cancel: cancel, begun: make(chan func(), 1), done: make(chan struct{}), ended: make(chan struct{}),
+		servers: serversIn(tools),
 	}
 	var usable run.Tools = tools
 	if delegate != nil {
@@ -213,16 +218,19 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	variables := &variables{conv: conv, about: about, run: stateRun, keys: def.StateKeys}
 	live.run = run.New(run.Config{
-		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context, CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
+		ID: live.ID, Parent: about.ParentRun, Call: p.from.call, Under: under, ContextID: about.Context,
+		CorrelationID: about.CorrelationID, Chain: append(slices.Clone(p.from.chain), def.Name),
 		Require: p.from.require, Project: p.from.project,
-		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) + p.from.handed.tell(), Examples: task.examples, Context: p.Context, Shell: p.Shell, Inputs: p.Inputs,
+		Definition: def, Mode: task.mode, System: systemPrompt(task.prompt, r.memory, r.folder, s.Now()) +
+			p.from.handed.tell(), Examples: task.examples, Context: p.Context, Shell: p.Shell, Inputs: p.Inputs,
 		Models:   choices,
 		Approval: live.approval, Asked: p.Model,
 		Session: conv, Tools: usable, Gate: conv.gate, Critical: r.settings.Critical, Person: p.Frontend,
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(r.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, r.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
-			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Frontend, Edits: p.Frontend.Edits(live.ID), Languages: p.Frontend.Languages(),
+			Session: conv.ID, Folder: r.folder, Blobs: conv.Blobs(), Files: p.Frontend,
+			Edits: p.Frontend.Edits(live.ID), Languages: p.Frontend.Languages(),
 			Ask: p.Frontend.Ask(conv.ID, live.ID, def.Name), Seen: conv.seenOf(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: r.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
@@ -232,14 +240,18 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		},
 		State: variables.forConditions, Guards: s.guards(r, live),
 		Memory: s.memoryOfRun(def, r.folder), Embedding: s.embedding,
-		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.earlierSpent(), Link: p.from.handed.link(), Before: p.from.handed.before(),
+		Graph: steps, Handoffs: s.handoffs(r), Spent: p.from.handed.earlierSpent(), Link: p.from.handed.link(),
+		Before:   p.from.handed.before(),
 		MaxTurns: task.maxTurns, MaxTime: task.maxTime, Waits: s.observe, Timeout: r.settings.ConfirmationTimeout,
 		Limits: run.Limits{
-			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens, Tokens: def.MaxTokens, USD: def.MaxCost,
+			ModelCalls: shared.limits.ModelCalls, InputTokens: shared.limits.InputTokens,
+			Tokens: def.MaxTokens, USD: def.MaxCost,
 		},
 		Compression: s.summarizer(r.settings, choices[0]), Repeats: &repeats{conv, r.settings.DisableLoopDetection},
-		Problems: slices.Concat(problemsToTell(r.agent), task.lowered, offered.problems()), Mask: s.Mask, Output: s.credentials.Masker, Snapshots: s.Snapshots,
-		Hooks: s.Hooks, Transcript: conv.File(), SessionStart: func() string { return conv.startHooks(r.folder) }, Leftovers: &s.tools, Now: s.Now, Log: s.Log,
+		Problems: slices.Concat(problemsToTell(r.agent), task.lowered, offered.problems()), Mask: s.Mask,
+		Output: s.credentials.Masker, Snapshots: s.Snapshots,
+		Hooks: s.Hooks, Transcript: conv.File(), SessionStart: func() string { return conv.startHooks(r.folder) },
+		Leftovers: &s.tools, Now: s.Now, Log: s.Log,
 	})
 	// From here on others see it: it is whole.
 	position, err := s.enlist(live, p.Queue)
@@ -356,7 +368,8 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	}
 	over := cmp.Or(s.excluded[[2]string{live.Session, live.about.ContextID()}], s.excluded[[2]string{live.Session, ""}])
 	if over != nil && !queue {
-		return 0, fault.New(fault.Unavailable, "agents.start", "the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
+		return 0, fault.New(fault.Unavailable, "agents.start",
+			"the context of %s in session %s is being changed; try again", live.Agent, live.Session).Because(fault.Busy)
 	}
 	if over != nil {
 		live.behind = append(live.behind, over)
@@ -402,7 +415,8 @@ func problemsToTell(agent *effective) []definition.Problem {
 		}
 	}
 	for _, message := range agent.Problems {
-		list = append(list, definition.Problem{Code: "settings/override", Severity: definition.Warning, Message: message})
+		list = append(list, definition.Problem{Code: "settings/override",
+			Severity: definition.Warning, Message: message})
 	}
 	return list
 }

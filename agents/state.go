@@ -40,7 +40,8 @@ func (s *Service) SetState(ctx context.Context, id, key string, value json.RawMe
 		return err
 	}
 	if strings.HasPrefix(key, "temp:") {
-		return fault.New(fault.Invalid, "agents.state", "%s lives for a run, so that only agents set it; use a key without temp:", key)
+		return fault.New(fault.Invalid, "agents.state",
+			"%s lives for a run, so that only agents set it; use a key without temp:", key)
 	}
 	seq, err := conv.SetState(ctx, activity.Origin{}, "", key, session.Value{JSON: value})
 	if err != nil || seq == 0 {
@@ -135,7 +136,8 @@ func (v *variables) refuse(key string) error {
 	if keys == "" {
 		keys = "none"
 	}
-	return tool.Errorf(tool.CodeNotAllowed, "The agent's file (memory.session) does not let it use %q. Keys that it may use: %s.", key, keys)
+	return tool.Errorf(tool.CodeNotAllowed,
+		"The agent's file (memory.session) does not let it use %q. Keys that it may use: %s.", key, keys)
 }
 
 // forModel is an error of the state for a model, which can act on what is wrong with a

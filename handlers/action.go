@@ -20,7 +20,8 @@ import (
 // only narrows it to kinds and those below them. When the editor asks by itself,
 // because the cursor moved, it gets no action about the whole file. A client that
 // knows commands alone, as before LSP 3.8, gets the actions that are one.
-func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot, p *protocol.CodeActionParams) ([]protocol.CommandOrCodeAction, error) {
+func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.CodeActionParams) ([]protocol.CommandOrCodeAction, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,8 @@ func (a *query) settingsActions(ctx context.Context, p *protocol.CodeActionParam
 			actions = append(actions, language.Action{
 				Title: fix.Title, Kind: language.QuickFix, Preferred: i == 0 && len(finding.Fixes) == 1,
 				Problems: []definition.Problem{{URI: string(p.TextDocument.URI), Range: at, Code: finding.Code}},
-				Edit:     language.WorkspaceEdit{Edits: []language.Edit{{URI: string(p.TextDocument.URI), Range: span(fix.Start, fix.End), Text: fix.Text}}},
+				Edit: language.WorkspaceEdit{Edits: []language.Edit{{URI: string(p.TextDocument.URI),
+					Range: span(fix.Start, fix.End), Text: fix.Text}}},
 			})
 		}
 	}

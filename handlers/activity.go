@@ -78,8 +78,10 @@ func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follo
 // h.mu is held.
 func (h *Handlers) newFollower(name stream, start uint64) *follower {
 	f := &follower{
-		stream: name, h: h, start: start, begun: make(chan struct{}), gone: make(chan struct{}), moved: make(chan struct{}),
-		last: start - 1, took: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)), runs: make(map[string]*agents.Live),
+		stream: name, h: h, start: start, begun: make(chan struct{}), gone: make(chan struct{}),
+		moved: make(chan struct{}),
+		last:  start - 1, took: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)),
+		runs: make(map[string]*agents.Live),
 	}
 	if past := h.past[name]; past != nil {
 		f.before = past.gone

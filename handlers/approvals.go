@@ -50,7 +50,8 @@ type late struct {
 }
 
 func newFrontend(h *Handlers) *frontend {
-	return &frontend{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late), written: make(map[string]bool)}
+	return &frontend{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late),
+		written: make(map[string]bool)}
 }
 
 // CanConfirm reports whether this client can be asked at all. What it cannot is
@@ -167,7 +168,8 @@ func (d *frontend) confirm(ctx context.Context, p *wire.ConfirmParams, expires t
 	if result == nil { // dismissed, which is the person's no
 		return agents.Answer{Outcome: guard.Reject, By: "user"}, nil
 	}
-	a := agents.Answer{Outcome: agents.Outcome(result.Outcome), Prefix: result.Prefix, By: "user", Feedback: result.Feedback}
+	a := agents.Answer{Outcome: agents.Outcome(result.Outcome), Prefix: result.Prefix, By: "user",
+		Feedback: result.Feedback}
 	if result.Modified != nil {
 		a.Args, a.NewText = result.Modified.Args, result.Modified.NewText
 	}
@@ -194,7 +196,8 @@ func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 	forget := d.expect(q.id, q.nonce, func(raw json.RawMessage) error {
 		var answer *R
 		if err := (wire.Codec{}).Unmarshal(raw, &answer); err != nil {
-			return server.BadParams(wire.MethodRespond, "answer", "cannot be read as the result of %s: %v", q.method, err)
+			return server.BadParams(wire.MethodRespond, "answer",
+				"cannot be read as the result of %s: %v", q.method, err)
 		}
 		if answer != nil {
 			if err := q.check(answer); err != nil {
@@ -255,13 +258,15 @@ func (d *frontend) expect(id, nonce string, take func(json.RawMessage) error) (f
 // leaves the question open.
 func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams) (any, error) {
 	if h.caps.Confirm == nil || !h.caps.Confirm.Respond {
-		return nil, fault.New(fault.Denied, "handlers.respond", "this client did not announce confirm.respond; answer the request itself")
+		return nil, fault.New(fault.Denied, "handlers.respond",
+			"this client did not announce confirm.respond; answer the request itself")
 	}
 	h.frontend.mu.Lock()
 	defer h.frontend.mu.Unlock()
 	open := h.frontend.pending[p.ID]
 	if open == nil || open.nonce != p.Nonce {
-		return nil, fault.New(fault.Stale, "handlers.respond", "question %s is not open any more: it was answered, withdrawn or has expired", p.ID).
+		return nil, fault.New(fault.Stale, "handlers.respond",
+			"question %s is not open any more: it was answered, withdrawn or has expired", p.ID).
 			Because(fault.OutOfDate)
 	}
 	if err := open.take(p.Answer); err != nil {
@@ -317,7 +322,8 @@ func (d *frontend) ask(ctx context.Context, p wire.AskParams) (tool.Answer, erro
 		later: func(r *wire.AskResult) bool { return r.Action == "later" },
 		check: func(r *wire.AskResult) error {
 			if !slices.Contains([]string{"accept", "decline", "cancel"}, r.Action) {
-				return server.BadParams(wire.MethodRespond, "answer.action", "is none of accept, decline and cancel: %q", r.Action)
+				return server.BadParams(wire.MethodRespond, "answer.action",
+					"is none of accept, decline and cancel: %q", r.Action)
 			}
 			return nil
 		},

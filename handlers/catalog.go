@@ -22,7 +22,8 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 	if err != nil {
 		return nil, err
 	}
-	result := &wire.ListResult{Revision: int(catalog.Revision), Agents: []wire.AgentInfo{}, Problems: []definition.Problem{}}
+	result := &wire.ListResult{Revision: int(catalog.Revision), Agents: []wire.AgentInfo{},
+		Problems: []definition.Problem{}}
 	standing := h.standing()
 	for _, e := range catalog.Entries() {
 		if p.Scope == "" || string(e.Definition.Scope) == p.Scope {
@@ -48,13 +49,15 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 		return nil, h.encodeError(err)
 	}
 	d := e.Definition
-	result := &wire.GetResult{AgentInfo: h.info(catalog, e, h.standing()), FrontMatter: d.FrontMatter(), SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
+	result := &wire.GetResult{AgentInfo: h.info(catalog, e, h.standing()), FrontMatter: d.FrontMatter(),
+		SystemPrompt: d.Prompt, ResolvedTools: []wire.ResolvedTool{}}
 	if result.FrontMatter == nil {
 		result.FrontMatter = map[string]any{}
 	}
 	for _, t := range h.daemon.Agents.ToolsOf(d) {
 		s := t.Spec()
-		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name, Risk: authority.Tier(s).String(), Description: s.Description})
+		result.ResolvedTools = append(result.ResolvedTools, wire.ResolvedTool{Name: s.Name,
+			Risk: authority.Tier(s).String(), Description: s.Description})
 	}
 	return result, nil
 }
@@ -111,12 +114,15 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 }
 
 // info returns an agent as lists show it.
-func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry, standing func(*definition.Definition) string) wire.AgentInfo {
+func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry,
+	standing func(*definition.Definition) string) wire.AgentInfo {
 	d := e.Definition
 	info := wire.AgentInfo{
 		Name: d.Name, Title: d.Title, Description: d.Description, Scope: string(d.Scope), Dialect: string(d.Dialect),
-		Model: d.Model, ResolvedModel: h.daemon.Agents.Resolve(d), Color: d.Color, Version: d.Version, Mode: string(d.Mode),
-		Tools: []string{}, MCPServers: list(d.MCPServers), Subagents: list(d.Subagents), Handoffs: []string{}, Inputs: d.Inputs,
+		Model: d.Model, ResolvedModel: h.daemon.Agents.Resolve(d), Color: d.Color,
+		Version: d.Version, Mode: string(d.Mode),
+		Tools: []string{}, MCPServers: list(d.MCPServers), Subagents: list(d.Subagents),
+		Handoffs: []string{}, Inputs: d.Inputs,
 		State: string(e.State), Problems: append([]definition.Problem{}, catalog.Findings(e)...),
 		CreatedAt: stamp(d.Created), UpdatedAt: stamp(d.Updated),
 	}
@@ -166,7 +172,8 @@ func (h *Handlers) encode(problems []definition.Problem) {
 			texts[p.URI] = text
 		}
 		for _, at := range []*definition.Position{&p.Range.Start, &p.Range.End} {
-			offset, err := workspace.Offset(text, workspace.Position{Line: at.Line, Character: at.Character}, workspace.UTF16)
+			offset, err := workspace.Offset(text, workspace.Position{Line: at.Line,
+				Character: at.Character}, workspace.UTF16)
 			if err != nil {
 				continue // the file is another one by now; its next findings come soon
 			}
@@ -235,7 +242,8 @@ func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []st
 	h.telling.Lock() // files and trust change at once: what is told later is never older
 	defer h.telling.Unlock()
 	h.revision = max(h.revision, catalog.Revision)
-	h.notify(wire.MethodDidChange, &wire.DidChangeParams{Revision: int(h.revision), Changed: list(changed), Removed: list(removed)})
+	h.notify(wire.MethodDidChange, &wire.DidChangeParams{Revision: int(h.revision), Changed: list(changed),
+		Removed: list(removed)})
 }
 
 // below reports whether a workspace folder is another folder, or lies in it.

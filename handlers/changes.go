@@ -18,7 +18,8 @@ import (
 )
 
 // rewind serves agents/session/rewind.
-func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
+func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot,
+	p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
 	done, err := h.daemon.Agents.Rewind(ctx, agents.Rewind{
 		Session: strings.Clone(p.Session), ToSeq: p.ToSeq, Files: p.Files, Force: p.Force, Frontend: h.person(s),
 	})
@@ -36,7 +37,8 @@ func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot, p *wire.Se
 }
 
 // changes serves agents/changes.
-func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesParams) (*wire.ChangesResult, error) {
+func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot,
+	p *wire.ChangesParams) (*wire.ChangesResult, error) {
 	files, err := h.daemon.Agents.Changes(ctx, strings.Clone(p.Session), strings.Clone(p.Run), h.person(s))
 	if err != nil {
 		return nil, err
@@ -45,9 +47,11 @@ func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot, p *wire.C
 }
 
 // resolveChanges serves agents/changes/resolve.
-func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot, p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
+func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot,
+	p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
 	return h.resolve(ctx, agents.Resolve{
-		Session: strings.Clone(p.Session), Run: strings.Clone(p.Run), URI: strings.Clone(p.URI), Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Frontend: h.person(s),
+		Session: strings.Clone(p.Session), Run: strings.Clone(p.Run), URI: strings.Clone(p.URI),
+		Hunks: cloneTexts(p.Hunks), Action: strings.Clone(p.Action), Frontend: h.person(s),
 	})
 }
 
@@ -90,7 +94,8 @@ func cloneTexts(texts []string) []string {
 // files, of those whose changes nobody has kept or undone; it answers as
 // agents/changes/resolve does. It does not ask: the person has chosen it, and what
 // somebody changed since is left.
-func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	id, err := textArgument(p, 0)
 	if err != nil {
 		return nil, invalidArguments(err)
@@ -106,7 +111,8 @@ func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot, p
 }
 
 // undoLast also says what it did, in one line.
-func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot, session string) (*wire.ChangesResolveResult, string, error) {
+func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot,
+	session string) (*wire.ChangesResolveResult, string, error) {
 	_, runs, err := h.daemon.Agents.Session(session)
 	if err != nil {
 		return nil, "", err
@@ -119,13 +125,15 @@ func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot, session 
 		if len(files) == 0 {
 			continue
 		}
-		result, err := h.resolve(ctx, agents.Resolve{Session: session, Run: r.Run, Action: "undo", Frontend: h.person(s)})
+		result, err := h.resolve(ctx, agents.Resolve{Session: session, Run: r.Run, Action: "undo",
+			Frontend: h.person(s)})
 		if err != nil {
 			return nil, "", err
 		}
 		return result, undone(r.Agent, result), nil
 	}
-	return &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}, "There is nothing to undo: what agents changed in this session was kept or undone.", nil
+	return &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}},
+		"There is nothing to undo: what agents changed in this session was kept or undone.", nil
 }
 
 // undone says in one line what became of a run's changes.

@@ -79,12 +79,16 @@ func fit(lines []string) (text string, cut bool) {
 // offer shows a question with actions once; dialog reports whether as a message of
 // the editor, which may be cut. about is what it is about. It waits for no other question where
 // the client has messages with actions, and no other waits for it.
-func (h *Handlers) offer(ctx context.Context, about, message string, titles []string, by asker) (chosen string, dialog bool, err error) {
+func (h *Handlers) offer(ctx context.Context, about, message string, titles []string, by asker) (chosen string,
+	dialog bool, err error) {
 	p := &protocol.ShowMessageRequestParams{Type: protocol.MessageTypeWarning, Message: message}
 	for _, title := range titles {
 		p.Actions = append(p.Actions, protocol.MessageActionItem{Title: title})
 	}
-	action, err := h.frontend.showQuestion(ctx, p, func(why string) string { return about + " " + why + "; nothing was changed" })
+	action, err := h.frontend.showQuestion(ctx, p, func(why string) string {
+		return about + " " + why +
+			"; nothing was changed"
+	})
 	err = h.frontend.clientError(ctx, err)
 	switch {
 	case errors.Is(err, errUnserved) && h.caps.Ask && by != anyRun:
@@ -105,7 +109,8 @@ func (h *Handlers) offerAsking(ctx context.Context, message string, titles []str
 	}
 	defer leave()
 	answer, err := h.frontend.ask(ctx, wire.AskParams{
-		ID: newNonce(), Nonce: newNonce(), Session: session.Default, Agent: "agentls", Message: message, Choices: titles,
+		ID: newNonce(), Nonce: newNonce(), Session: session.Default, Agent: "agentls",
+		Message: message, Choices: titles,
 	})
 	if err != nil || answer.Action != "accept" {
 		return "", err

@@ -38,7 +38,8 @@ func commands(c *protocol.ServerCapabilities) {
 // executeCommand serves the commands of spec 2.6. Each answers with what the
 // method of the same purpose answers; a client that knows only LSP is shown it
 // as well.
-func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	switch p.Command {
 	case wire.CommandRun:
 		return h.commandRun(ctx, s, p)
@@ -63,14 +64,16 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot, p 
 	case wire.CommandTrustWorkspace:
 		return h.commandTrust(ctx, p)
 	}
-	return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "command", "is unknown: there is no %q; there are %s",
+	return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "command",
+		"is unknown: there is no %q; there are %s",
 		p.Command, strings.Join(commandNames, ", "))
 }
 
 // commandRun takes [agent?, prompt?], or one object like the params of
 // agents/run. Without an agent it asks which one. An agent that begins with @ is
 // what a person typed, name and text (spec 5.1).
-func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	run := &wire.RunParams{}
 	var err error
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
@@ -122,7 +125,8 @@ func (h *Handlers) resolveAddress(catalog *registry.Snapshot, run *wire.RunParam
 
 // runCommand runs an agent for a command, which may leave open which one, and
 // what it is told.
-func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalog *registry.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalog *registry.Snapshot,
+	run *wire.RunParams, p *protocol.ExecuteCommandParams) (any, error) {
 	var err error
 	if run.Agent == "" {
 		if run.Agent, err = h.chooseAgent(ctx, catalog); err != nil || run.Agent == "" {
@@ -147,7 +151,8 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 
 // runToEnd runs an agent for a command and waits for its end. A person whose
 // editor takes no answers of commands is told why it did not begin.
-func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams, p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
+func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams,
+	p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
 	live, err := h.start(ctx, s, run)
 	if err != nil {
 		return nil, h.showError(err)
@@ -246,7 +251,8 @@ func (h *Handlers) commandList(ctx context.Context) (any, error) {
 	}
 	for _, p := range result.Problems {
 		if p.Severity == "error" {
-			fmt.Fprintf(&b, "%s:%d:%d: %s\n", tool.Escape(p.URI), p.Range.Start.Line+1, p.Range.Start.Character+1, tool.Escape(p.Message))
+			fmt.Fprintf(&b, "%s:%d:%d: %s\n", tool.Escape(p.URI), p.Range.Start.Line+1, p.Range.Start.Character+1,
+				tool.Escape(p.Message))
 		}
 	}
 	if _, shown := h.showText(ctx, "agents.txt", b.String()); !shown {
@@ -291,7 +297,8 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	path, shown := h.showText(ctx, name, text)
 	switch {
 	case path == "":
-		return nil, fault.New(fault.Unavailable, "handlers.transcript", "the transcript could not be written; the log says why")
+		return nil, fault.New(fault.Unavailable, "handlers.transcript",
+			"the transcript could not be written; the log says why")
 	case !shown:
 		h.tell(infoMessage, "The transcript is in "+path)
 	}

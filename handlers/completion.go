@@ -26,7 +26,8 @@ func completes(c *protocol.ServerCapabilities) {
 // completion serves textDocument/completion: of agent files, of settings, and of
 // agents behind the @ of a line of any document that calls one. It is null in any
 // other place, at once.
-func (h *Handlers) completion(ctx context.Context, s *workspace.Snapshot, p *protocol.CompletionParams) (*protocol.CompletionList, error) {
+func (h *Handlers) completion(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.CompletionParams) (*protocol.CompletionList, error) {
 	bare, name := h.bare(s), p.TextDocument.URI
 	if f, ok := bare.file(name); ok {
 		a, err := h.author(ctx, s)
@@ -180,9 +181,11 @@ type toDescribe struct {
 }
 
 // completions puts items into the client's words.
-func (h *Handlers) completions(c columns, text string, w *language.World, folder string, found language.Completion) *protocol.CompletionList {
+func (h *Handlers) completions(c columns, text string, w *language.World, folder string,
+	found language.Completion) *protocol.CompletionList {
 	t := h.taker()
-	list := &protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(found.Items)), IsIncomplete: found.Partial}
+	list := &protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(found.Items)),
+		IsIncomplete: found.Partial}
 	later, _ := json.Marshal(toDescribe{folder}) // a text is JSON
 	index := workspace.NewLines(text)
 	var last definition.Range // of all items it is mostly the same
@@ -198,7 +201,8 @@ func (h *Handlers) completions(c columns, text string, w *language.World, folder
 			indent = line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		}
 		item := protocol.CompletionItem{
-			Label: legible(i.Label), Kind: t.kind(i.Kind), SortText: protocol.NewOptional(i.Sort), TextEdit: &protocol.TextEdit{Range: at},
+			Label: legible(i.Label), Kind: t.kind(i.Kind), SortText: protocol.NewOptional(i.Sort),
+			TextEdit: &protocol.TextEdit{Range: at},
 		}
 		if i.Detail != "" {
 			item.Detail = protocol.NewOptional(legible(i.Detail))
@@ -227,7 +231,8 @@ func (h *Handlers) completions(c columns, text string, w *language.World, folder
 }
 
 // resolveCompletion serves completionItem/resolve: what an agent is for.
-func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot, i *protocol.CompletionItem) (*protocol.CompletionItem, error) {
+func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
+	i *protocol.CompletionItem) (*protocol.CompletionItem, error) {
 	var of toDescribe
 	if len(i.Data) == 0 || (wire.Codec{}).Unmarshal(i.Data, &of) != nil {
 		return i, nil // all is said of it
@@ -236,7 +241,8 @@ func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	if doc := language.Describe(a.world(of.Folder), of.Folder, language.Item{Label: i.Label, Kind: language.AgentItem}); doc != "" {
+	if doc := language.Describe(a.world(of.Folder), of.Folder,
+		language.Item{Label: i.Label, Kind: language.AgentItem}); doc != "" {
 		i.Documentation = markup(h.taker().formats, doc)
 	}
 	return i, nil
@@ -246,7 +252,8 @@ func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 var snippetText = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`)
 
 // completeSettings returns what may stand at a position of a settings file.
-func (a *query) completeSettings(text string, scope workspace.Scope, path string, at protocol.Position) *protocol.CompletionList {
+func (a *query) completeSettings(text string, scope workspace.Scope, path string,
+	at protocol.Position) *protocol.CompletionList {
 	t := a.h.taker()
 	lines := workspace.NewLines(text)
 	offset, err := lines.Offset(positionIn(at), a.encoding)
@@ -254,14 +261,16 @@ func (a *query) completeSettings(text string, scope workspace.Scope, path string
 		return nil // it is behind the end of what is there
 	}
 	list := &protocol.CompletionList{Items: []protocol.CompletionItem{}}
-	for n, i := range workspace.CompleteSettings([]byte(text), scope, offset, a.settingsNames(settingsFolder(path, scope))) {
+	for n, i := range workspace.CompleteSettings([]byte(text), scope, offset,
+		a.settingsNames(settingsFolder(path, scope))) {
 		start, errStart := lines.Position(i.Start, a.encoding)
 		end, errEnd := lines.Position(i.End, a.encoding)
 		if errStart != nil || errEnd != nil {
 			continue // offsets of the text itself: cannot be
 		}
 		item := protocol.CompletionItem{
-			Label: i.Label, Kind: t.kind(language.ValueItem), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)), Detail: protocol.NewOptional(legible(i.Detail)),
+			Label: i.Label, Kind: t.kind(language.ValueItem), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)),
+			Detail:        protocol.NewOptional(legible(i.Detail)),
 			Documentation: markup([]protocol.MarkupKind{protocol.MarkupKindPlainText}, i.Doc),
 		}
 		shown := language.Item{Insert: i.Text}

@@ -39,16 +39,19 @@ const longCommand = 200
 func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
 	p := &wire.ConfirmParams{
 		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,
-		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: confirmationTitle(q), Message: confirmationText(q),
-		Args: q.Plan.Args, Remembers: tool.Escape(q.Covers), Prefix: prefix(q),
+		Tool: q.Plan.Tool, Risk: q.Risk.String(), Why: tool.Escape(q.Why), Title: confirmationTitle(q),
+		Message: confirmationText(q),
+		Args:    q.Plan.Args, Remembers: tool.Escape(q.Covers), Prefix: prefix(q),
 	}
 	switch v := q.Plan.Preview; v.Kind {
 	case "diff":
-		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText, Patch: v.Patch, Notes: previewNotes(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, URI: tool.URI(q.Plan.Path), OldText: v.OldText, NewText: v.NewText,
+			Patch: v.Patch, Notes: previewNotes(q)}
 	case "patch":
 		p.Preview = &wire.Preview{Kind: v.Kind, Patch: v.Patch, Notes: previewNotes(q)}
 	case "command":
-		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd, Access: string(q.Plan.Access), Notes: previewNotes(q)}
+		p.Preview = &wire.Preview{Kind: v.Kind, Command: v.Command, Parsed: v.Parsed, Cwd: v.Cwd,
+			Access: string(q.Plan.Access), Notes: previewNotes(q)}
 	}
 	if v := q.Plan.Preview; v.Kind == "mcp" {
 		p.Preview = &wire.Preview{Kind: v.Kind, Server: v.Server, Notes: previewNotes(q)}

@@ -31,7 +31,8 @@ import (
 // editor where it can make files, else on the disk, and shown. With the answer the
 // catalog has the agent. Nothing is written of what would not be valid, nor over a
 // file that is there, unless it is to be replaced.
-func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.CreateParams) (*wire.CreateResult, error) {
+func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
+	p *wire.CreateParams) (*wire.CreateResult, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,8 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot, p *wire.Cr
 	if err := a.free(made.Path, p.Force); err != nil {
 		return nil, err
 	}
-	result := &wire.CreateResult{URI: a.uri(made.Path), Text: made.Text, Problems: []definition.Problem{}, Notes: a.besides(to, p.Name)}
+	result := &wire.CreateResult{URI: a.uri(made.Path), Text: made.Text, Problems: []definition.Problem{},
+		Notes: a.besides(to, p.Name)}
 	columns := a.columnsOf(made.Text)
 	for _, problem := range made.Problems {
 		r := columns.out(problem.Range)
@@ -130,7 +132,8 @@ func (a *query) nest(p *wire.CreateParams) (nest, error) {
 			return ok && (f.Path == filepath.Clean(path) || f.Canonical == filepath.Clean(path))
 		})
 		if i < 0 {
-			return nest{}, server.BadParams(wire.MethodCreate, "folder", "is %q, which is no folder of the workspace", p.Folder)
+			return nest{}, server.BadParams(wire.MethodCreate, "folder",
+				"is %q, which is no folder of the workspace", p.Folder)
 		}
 		folder = folders[i].Canonical
 	}
@@ -146,11 +149,13 @@ func (a *query) nest(p *wire.CreateParams) (nest, error) {
 	}
 	switch {
 	case scope == string(definition.Global) && p.Folder != "":
-		return nest{}, server.BadParams(wire.MethodCreate, "folder", "is given for a global agent; leave it out, or use the scope project")
+		return nest{}, server.BadParams(wire.MethodCreate, "folder",
+			"is given for a global agent; leave it out, or use the scope project")
 	case scope == string(definition.Global):
 		return global, nil
 	case folder == "":
-		return nest{}, server.BadParams(wire.MethodCreate, "scope", "is project, and the editor has no folder open; open one, or use global")
+		return nest{}, server.BadParams(wire.MethodCreate, "scope",
+			"is project, and the editor has no folder open; open one, or use global")
 	}
 	return nest{dir: filepath.Join(folder, ".gemini", "agents"), folder: folder, scope: definition.Project}, nil
 }
@@ -164,7 +169,8 @@ func (a *query) free(path string, force bool) error {
 		case d.Lost:
 			return lostDocument(path)
 		case d.Text != "" && !force:
-			return fault.New(fault.Invalid, op, "%s is open in the editor and has a text already; choose another name, or replace it with force", path)
+			return fault.New(fault.Invalid, op,
+				"%s is open in the editor and has a text already; choose another name, or replace it with force", path)
 		}
 	}
 	info, err := os.Lstat(path)
@@ -176,7 +182,8 @@ func (a *query) free(path string, force bool) error {
 	case info.IsDir():
 		return fault.New(fault.Invalid, op, "%s is a folder; choose another name", path)
 	case info.Mode()&fs.ModeSymlink != 0: // where it leads is not what was named
-		return fault.New(fault.Denied, op, "%s is a symbolic link, which is not written through; choose another name, or remove the link", path)
+		return fault.New(fault.Denied, op,
+			"%s is a symbolic link, which is not written through; choose another name, or remove the link", path)
 	case !force && info.Size() > 0:
 		return fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with force", path)
 	}
@@ -199,7 +206,8 @@ func (a *query) besides(to nest, name string) []string {
 			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
 		}
 	}
-	own := canonical(to.dir) == canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // which runs in any folder
+	own := canonical(to.dir) == canonical(filepath.Join(a.h.daemon.Knowledge.Home,
+		"agents")) // which runs in any folder
 	if to.folder != "" && !own && !a.h.daemon.Trusted(to.folder) {
 		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust`.", to.folder))
 	}
@@ -225,14 +233,16 @@ func (h *Handlers) make(ctx context.Context, a *query, to nest, made language.Ma
 		return h.applyEdit(ctx, d, made.Text, label)
 	}
 	if open && d.Dirty() {
-		return fault.New(fault.Denied, "handlers.create", "%s has unsaved changes in an editor that takes no edits; save or close it first", made.Path)
+		return fault.New(fault.Denied, "handlers.create",
+			"%s has unsaved changes in an editor that takes no edits; save or close it first", made.Path)
 	}
 	write := workspace.Write{Name: name, Text: made.Text, Exact: true}
 	switch now, err := disk.Read(ctx, name, 0); {
 	case err == nil && (force || len(now.Bytes) == 0):
 		write.Seen = now.Digest
 	case err == nil:
-		return fault.New(fault.Invalid, "handlers.create", "%s was made by somebody else meanwhile; choose another name, or replace it with force", made.Path)
+		return fault.New(fault.Invalid, "handlers.create",
+			"%s was made by somebody else meanwhile; choose another name, or replace it with force", made.Path)
 	case fault.KindOf(err) != fault.NotFound:
 		return err
 	case h.edits.applies && h.editsFiles(protocol.ResourceOperationKindCreate):
@@ -272,7 +282,8 @@ func lies(made language.Made) bool {
 
 // makeInEditor has the editor make a file with a text. What it says is believed
 // when its own synced text, or the disk, says so.
-func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI, made language.Made, label string) error {
+func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI,
+	made language.Made, label string) error {
 	const op = "handlers.create"
 	root, err := os.OpenRoot(disk.Path())
 	if err == nil { // not every editor makes the folders of a file
@@ -288,9 +299,11 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 	defer arrived.stop()
 	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
 	defer cancel()
-	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: protocol.WorkspaceEdit{
-		DocumentChanges: []protocol.DocumentChange{&protocol.CreateFile{Kind: "create", URI: doc, Options: &protocol.CreateFileOptions{Overwrite: &no, IgnoreIfExists: &no}}, text},
-	}})
+	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label,
+		Edit: protocol.WorkspaceEdit{
+			DocumentChanges: []protocol.DocumentChange{&protocol.CreateFile{Kind: "create", URI: doc,
+				Options: &protocol.CreateFileOptions{Overwrite: &no, IgnoreIfExists: &no}}, text},
+		}})
 	if err := refusal(op, made.Path, result, err); err != nil {
 		return err
 	}
@@ -303,7 +316,9 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 		return ctx.Err()
 	case <-time.After(cmp.Or(h.edits.synced, syncIn)):
 		if !lies(made) {
-			return fault.New(fault.Stale, op, "the editor says that it made %s, and neither it nor the disk has its text; look at it there", made.Path).Because(fault.OutOfDate)
+			return fault.New(fault.Stale, op,
+				"the editor says that it made %s, and neither it nor the disk has its text; look at it there",
+				made.Path).Because(fault.OutOfDate)
 		}
 	}
 	return nil

@@ -26,11 +26,13 @@ func (h *Handlers) listCommands(_ context.Context, _ struct{}, p *wire.CommandsP
 	result := &wire.CommandsResult{Commands: []wire.CustomCommand{}}
 	for _, c := range h.commandsIn(folder) {
 		result.Commands = append(result.Commands, wire.CustomCommand{
-			Name: c.Name, Description: c.Description, Scope: c.Scope, Extension: c.Extension, URI: tool.URI(c.Path), Problem: c.Problem,
+			Name: c.Name, Description: c.Description, Scope: c.Scope, Extension: c.Extension,
+			URI: tool.URI(c.Path), Problem: c.Problem,
 		})
 	}
 	for name, p := range h.promptsIn(folder) {
-		result.Commands = append(result.Commands, wire.CustomCommand{Name: name, Description: p.Description, Scope: "server"})
+		result.Commands = append(result.Commands, wire.CustomCommand{Name: name,
+			Description: p.Description, Scope: "server"})
 	}
 	slices.SortStableFunc(result.Commands, func(a, b wire.CustomCommand) int { return strings.Compare(a.Name, b.Name) })
 	return result, nil

@@ -25,7 +25,8 @@ import (
 // delete files, else from the disk; then the agent's contexts are cleared, in all
 // sessions (spec 3.7). What keeps that from being done is found before anything
 // is.
-func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.DeleteParams) (*wire.DeleteResult, error) {
+func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
+	p *wire.DeleteParams) (*wire.DeleteResult, error) {
 	const op = "handlers.delete"
 	a, err := h.author(ctx, s)
 	if err != nil {
@@ -38,7 +39,8 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 	d := e.Definition
 	doc, open := s.DocumentAt(d.Path)
 	if open && (doc.Dirty() || doc.Lost) && !p.Force {
-		return nil, fault.New(fault.Denied, op, "%s has changes in the editor that are not saved; save or undo them first, or delete it with force", d.Path)
+		return nil, fault.New(fault.Denied, op,
+			"%s has changes in the editor that are not saved; save or undo them first, or delete it with force", d.Path)
 	}
 	result := &wire.DeleteResult{URI: a.uri(d.Path), Cleared: []string{}}
 	var sessions []string
@@ -61,7 +63,8 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot, p *wire.De
 				continue // it was cleared there before, and nobody has the name any more
 			}
 			if failed == nil {
-				failed = fault.New(fault.KindOf(err), op, "%s is deleted, and its context in session %s could not be cleared: %s; clear it with agents/context/clear", d.Path, session, fault.Message(err))
+				failed = fault.New(fault.KindOf(err), op,
+					"%s is deleted, and its context in session %s could not be cleared: %s; clear it with agents/context/clear", d.Path, session, fault.Message(err))
 			}
 			continue
 		}
@@ -96,7 +99,8 @@ func (a *query) agentToDelete(name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
 	e, err := a.h.find(a.catalog, name)
 	if scope != "" && (err != nil || string(e.Definition.Scope) != scope) {
-		e, err = nil, fault.New(fault.NotFound, op, "there is no %s agent %s", scope, name).Because(fault.UnknownAgent, "suggestions", []string{})
+		e, err = nil, fault.New(fault.NotFound, op, "there is no %s agent %s", scope, name).Because(fault.UnknownAgent,
+			"suggestions", []string{})
 		for _, other := range a.catalog.Entries() {
 			if d := other.Definition; d.Name == name && string(d.Scope) == scope {
 				e, err = other, nil
@@ -111,11 +115,14 @@ func (a *query) agentToDelete(name, scope string) (*registry.Entry, error) {
 	case d.Scope == definition.System:
 		return nil, fault.New(fault.Denied, op, "%s is built in and cannot be deleted", d.Name)
 	case d.Scope == definition.Extension:
-		return nil, fault.New(fault.Denied, op, "%s belongs to an extension (%s); remove the extension instead", d.Name, d.Path)
+		return nil, fault.New(fault.Denied, op, "%s belongs to an extension (%s); remove the extension instead", d.Name,
+			d.Path)
 	case e.State == registry.Duplicate:
 		for _, other := range a.catalog.Entries() {
 			if o := other.Definition; o != d && o.Name == d.Name && o.Scope == d.Scope && o.Folder == d.Folder {
-				return nil, fault.New(fault.Invalid, op, "two files are called %s: %s and %s; rename one of them, or delete the file itself", d.Name, d.Path, o.Path)
+				return nil, fault.New(fault.Invalid, op,
+					"two files are called %s: %s and %s; rename one of them, or delete the file itself",
+					d.Name, d.Path, o.Path)
 			}
 		}
 	}
@@ -128,7 +135,9 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 	const op, page = "handlers.delete", 1000
 	for _, live := range h.daemon.Agents.Live() {
 		if live.Agent == name {
-			return nil, fault.New(fault.Unavailable, op, "%s has a run in session %s (%s); wait for it or cancel it, or keep its context", name, live.Session, live.ID).
+			return nil, fault.New(fault.Unavailable, op,
+				"%s has a run in session %s (%s); wait for it or cancel it, or keep its context", name,
+				live.Session, live.ID).
 				Because(fault.Busy, "run", live.ID)
 		}
 	}
@@ -142,7 +151,8 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 				continue
 			}
 			if info.Locked {
-				return nil, fault.New(fault.Unavailable, op, "%s has a context in session %s, which another agentls has open; close that one, or keep the context", name, info.Session).
+				return nil, fault.New(fault.Unavailable, op,
+					"%s has a context in session %s, which another agentls has open; close that one, or keep the context", name, info.Session).
 					Because(fault.Busy, "session", info.Session)
 			}
 			sessions = append(sessions, info.Session)
@@ -161,14 +171,17 @@ func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri
 		label := "Delete the agent " + d.Name
 		asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
 		defer cancel()
-		result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: protocol.WorkspaceEdit{
-			DocumentChanges: []protocol.DocumentChange{&protocol.DeleteFile{Kind: "delete", URI: doc}},
-		}})
+		result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label,
+			Edit: protocol.WorkspaceEdit{
+				DocumentChanges: []protocol.DocumentChange{&protocol.DeleteFile{Kind: "delete", URI: doc}},
+			}})
 		if err := refusal(op, d.Path, result, err); err != nil {
 			return err
 		}
 		if _, err := os.Lstat(d.Path); err == nil {
-			return fault.New(fault.Stale, op, "the editor says that it deleted %s, and it is still there; look at it there", d.Path).Because(fault.OutOfDate)
+			return fault.New(fault.Stale, op,
+				"the editor says that it deleted %s, and it is still there; look at it there",
+				d.Path).Because(fault.OutOfDate)
 		}
 		return nil
 	}
@@ -177,7 +190,8 @@ func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri
 	base := cmp.Or(d.Folder, filepath.Dir(d.Path))
 	rel, ok := workspace.Below(base, d.Path)
 	if !ok {
-		return fault.New(fault.Denied, op, "%s does not lie in %s, so it is not deleted; delete the file itself", d.Path, base)
+		return fault.New(fault.Denied, op, "%s does not lie in %s, so it is not deleted; delete the file itself",
+			d.Path, base)
 	}
 	root, err := os.OpenRoot(base)
 	if err == nil {

@@ -38,7 +38,8 @@ func (h *Handlers) pulls() bool {
 func (h *Handlers) advertiseDiagnostics(c *protocol.ServerCapabilities) {
 	if h.pulls() {
 		identifier := findingSource
-		c.DiagnosticProvider = &protocol.DiagnosticOptions{Identifier: &identifier, InterFileDependencies: true, WorkspaceDiagnostics: true}
+		c.DiagnosticProvider = &protocol.DiagnosticOptions{Identifier: &identifier, InterFileDependencies: true,
+			WorkspaceDiagnostics: true}
 	}
 }
 
@@ -119,7 +120,8 @@ func (a *query) reportOf(ctx context.Context, name uri.URI, version *int32) (*re
 		if more := a.powerFindings(f); len(more) > 0 {
 			problems = slices.Concat(problems, more)
 			slices.SortStableFunc(problems, func(x, y definition.Problem) int {
-				return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line), cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
+				return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line),
+					cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
 			})
 		}
 		return a.report(name, version, f.Text, a.overlapping(f.Definition, problems)), nil
@@ -326,7 +328,8 @@ func (a *query) diagnostic(p definition.Problem, c columns, t *texts) protocol.D
 				continue // all agents that have a place are files
 			}
 			at := t.location(language.Location{URI: a.uri(path), Range: other.Range})
-			d.RelatedInformation = append(d.RelatedInformation, protocol.DiagnosticRelatedInformation{Location: at, Message: legible(other.Message)})
+			d.RelatedInformation = append(d.RelatedInformation,
+				protocol.DiagnosticRelatedInformation{Location: at, Message: legible(other.Message)})
 		}
 	}
 	return d
@@ -376,7 +379,8 @@ func severity(s definition.Severity) protocol.DiagnosticSeverity {
 }
 
 // diagnostic serves textDocument/diagnostic.
-func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot, p *protocol.DocumentDiagnosticParams) (protocol.DocumentDiagnosticReport, error) {
+func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentDiagnosticParams) (protocol.DocumentDiagnosticReport, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -417,12 +421,14 @@ func unchangedReport(id string) *protocol.RelatedUnchangedDocumentDiagnosticRepo
 }
 
 func stillSo(id string) protocol.UnchangedDocumentDiagnosticReport {
-	return protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged), ResultID: id}
+	return protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged),
+		ResultID: id}
 }
 
 // full is a report as LSP has it.
 func (r *report) full() protocol.FullDocumentDiagnosticReport {
-	full := protocol.FullDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindFull), Items: r.items}
+	full := protocol.FullDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindFull),
+		Items: r.items}
 	if r.id != "" {
 		full.ResultID = &r.id
 	}
@@ -432,7 +438,8 @@ func (r *report) full() protocol.FullDocumentDiagnosticReport {
 // workspaceDiagnostic serves workspace/diagnostic: the open documents, the files
 // on the disk that have findings, and those that the client knows findings of and
 // that have none any more.
-func (h *Handlers) workspaceDiagnostic(ctx context.Context, s *workspace.Snapshot, p *protocol.WorkspaceDiagnosticParams) (*protocol.WorkspaceDiagnosticReport, error) {
+func (h *Handlers) workspaceDiagnostic(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.WorkspaceDiagnosticParams) (*protocol.WorkspaceDiagnosticReport, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -448,10 +455,14 @@ func (h *Handlers) workspaceDiagnostic(ctx context.Context, s *workspace.Snapsho
 	result := &protocol.WorkspaceDiagnosticReport{Items: []protocol.WorkspaceDocumentDiagnosticReport{}}
 	add := func(r *report, id string) {
 		if id != "" && id == r.id {
-			result.Items = append(result.Items, &protocol.WorkspaceUnchangedDocumentDiagnosticReport{UnchangedDocumentDiagnosticReport: stillSo(id), URI: r.uri, Version: r.version})
+			result.Items = append(result.Items,
+				&protocol.WorkspaceUnchangedDocumentDiagnosticReport{UnchangedDocumentDiagnosticReport: stillSo(id),
+					URI: r.uri, Version: r.version})
 			return
 		}
-		result.Items = append(result.Items, &protocol.WorkspaceFullDocumentDiagnosticReport{FullDocumentDiagnosticReport: r.full(), URI: r.uri, Version: r.version})
+		result.Items = append(result.Items,
+			&protocol.WorkspaceFullDocumentDiagnosticReport{FullDocumentDiagnosticReport: r.full(),
+				URI: r.uri, Version: r.version})
 	}
 	for _, r := range list {
 		add(r, before[r.uri])

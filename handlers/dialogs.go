@@ -59,7 +59,8 @@ func summary(q agents.Question) (text string, cut bool) {
 		return utf8.RuneCountInString(strings.TrimSuffix(line, lineEnd)) > summaryWidth
 	}
 	wider := func(line string) bool { return utf8.RuneCountInString(line) > 2*summaryWidth }
-	if len(head)+len(notes)+len(body)+len(foot) <= summaryLines && !wider(head[0]) && !slices.ContainsFunc(head[1:], wide) &&
+	if len(head)+len(notes)+len(body)+len(foot) <= summaryLines && !wider(head[0]) &&
+		!slices.ContainsFunc(head[1:], wide) &&
 		!slices.ContainsFunc(slices.Concat(notes, foot), wider) && !slices.ContainsFunc(body, wide) {
 		if text := strings.Join(slices.Concat(head, notes, body, foot), "\n"); messageLength(text) <= summaryWhole {
 			return text, false
@@ -190,7 +191,8 @@ func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.
 // showQuestion asks by the dialog that every LSP client may have. Editors leave
 // it on the screen when it is withdrawn: then, and if somebody answers it after
 // that, the person is told that it is over, in the words that says makes of why.
-func (d *frontend) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestParams, says func(why string) string) (*protocol.MessageActionItem, error) {
+func (d *frontend) showQuestion(ctx context.Context, p *protocol.ShowMessageRequestParams,
+	says func(why string) string) (*protocol.MessageActionItem, error) {
 	tell := func(why string) { d.h.tell(protocol.MessageTypeWarning, says(why)) }
 	chosen, err := d.h.Peer.AskMessage(ctx, p, func() {
 		if !d.h.leaving() {
@@ -214,7 +216,8 @@ func closedNotice(q agents.Question, why string) string {
 	if v := q.Plan.Preview; v.Kind == "diff" || v.Kind == "patch" {
 		did = "changed"
 	}
-	return fmt.Sprintf("%s's question about %s %s; nothing was %s", tool.Escape(q.Agent), middle(tool.Visible(q.Plan.Title, commandBlanks, false), summaryWidth), why, did)
+	return fmt.Sprintf("%s's question about %s %s; nothing was %s", tool.Escape(q.Agent),
+		middle(tool.Visible(q.Plan.Title, commandBlanks, false), summaryWidth), why, did)
 }
 
 // minutes says how long something took: "5 min", "1m30s".
@@ -242,9 +245,11 @@ func (d *frontend) askPlain(ctx context.Context, agent string, q tool.Question) 
 		actions = append(actions, protocol.MessageActionItem{Title: title})
 	}
 	chosen, err := d.showQuestion(ctx, &protocol.ShowMessageRequestParams{
-		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") + escapeLines(q.Message), Actions: actions,
+		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") +
+			escapeLines(q.Message), Actions: actions,
 	}, func(why string) string {
-		return fmt.Sprintf("%s's question %s; no answer was taken: %s", tool.Escape(agent), why, clip(tool.Escape(q.Message), summaryWidth))
+		return fmt.Sprintf("%s's question %s; no answer was taken: %s", tool.Escape(agent), why,
+			clip(tool.Escape(q.Message), summaryWidth))
 	})
 	if err != nil {
 		return tool.Answer{}, d.clientError(ctx, err)
@@ -362,7 +367,8 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 func fileName(about string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(about, func(c rune) bool {
-		return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strings.ContainsRune("._-", c))
+		return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			strings.ContainsRune("._-", c))
 	}) {
 		if word = strings.Trim(word, ".-"); word != "" {
 			words = append(words, word)

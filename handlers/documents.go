@@ -32,7 +32,8 @@ const largeText = 8 << 20
 
 func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	d, before := p.TextDocument, h.Workspace.Snapshot()
-	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID, Version: d.Version, Text: d.Text})
+	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID,
+		Version: d.Version, Text: d.Text})
 	h.reportLost(before, d.URI)
 	h.release(before, d.URI)
 	h.onOpenAgent(d.URI)
@@ -112,5 +113,6 @@ func (h *Handlers) reportLost(before *workspace.Snapshot, name uri.URI) {
 // syncs asks for every change of a document as the ranges that changed.
 func syncs(c *protocol.ServerCapabilities) {
 	open, kind := true, protocol.TextDocumentSyncKindIncremental
-	c.TextDocumentSync = &protocol.TextDocumentSyncOptions{OpenClose: &open, Change: &kind, Save: protocol.Boolean(true)}
+	c.TextDocumentSync = &protocol.TextDocumentSyncOptions{OpenClose: &open, Change: &kind,
+		Save: protocol.Boolean(true)}
 }

@@ -37,7 +37,8 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 		case d.Lost:
 			return lostDocument(path)
 		case string(d.Digest()) != base:
-			return fault.New(fault.Stale, "handlers.write", "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+			return fault.New(fault.Stale, "handlers.write",
+				"%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
 		case e.h.edits.applies && tool.HasOtherNames(path):
 			return fault.New(fault.Denied, "handlers.write",
 				"%s has other names (hard links), and to save it in the editor would change the file under all of them; ask the person to close it, then it gets a copy of its own", path)
@@ -97,7 +98,8 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 	case d.Lost:
 		return lostDocument(path)
 	case string(d.Digest()) != base:
-		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again",
+			path).Because(fault.OutOfDate)
 	case !h.edits.applies || !h.editsFiles(protocol.ResourceOperationKindDelete):
 		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
 	}
@@ -112,14 +114,16 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 	defer stop()
 	asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
 	defer cancel()
-	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label, Edit: protocol.WorkspaceEdit{
-		DocumentChanges: []protocol.DocumentChange{&protocol.DeleteFile{Kind: "delete", URI: d.URI}},
-	}})
+	result, err := h.Peer.ApplyEdit(asking, &protocol.ApplyWorkspaceEditParams{Label: &label,
+		Edit: protocol.WorkspaceEdit{
+			DocumentChanges: []protocol.DocumentChange{&protocol.DeleteFile{Kind: "delete", URI: d.URI}},
+		}})
 	if err := refusal(op, path, result, err); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fault.New(fault.Stale, op, "the editor says that it deleted %s, and it is still there", path).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, op, "the editor says that it deleted %s, and it is still there",
+			path).Because(fault.OutOfDate)
 	}
 	select {
 	case <-closed:
@@ -149,7 +153,8 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 		case d.Lost:
 			return lostDocument(from)
 		case string(d.Digest()) != base:
-			return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again", from).Because(fault.OutOfDate)
+			return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again",
+				from).Because(fault.OutOfDate)
 		case d.Dirty():
 			return fault.New(fault.Denied, op, "%s has unsaved changes in the editor; ask the person to save it", from)
 		}
@@ -162,7 +167,8 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 		return err
 	}
 	if f.Digest != onDisk {
-		return fault.New(fault.Stale, op, "%s has changed since it was read; read it again", from).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, op, "%s has changed since it was read; read it again",
+			from).Because(fault.OutOfDate)
 	}
 	target, err := e.h.disk(to)
 	if err != nil {
@@ -175,7 +181,8 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 	}
 	if err := e.Delete(ctx, from, base, label); err != nil {
 		if back := target.Delete(context.WithoutCancel(ctx), to, made.Digest); back != nil {
-			return fault.New(fault.KindOf(err), op, "%s; its copy %s stays: %s", fault.Message(err), to, fault.Message(back))
+			return fault.New(fault.KindOf(err), op, "%s; its copy %s stays: %s", fault.Message(err),
+				to, fault.Message(back))
 		}
 		return err
 	}
@@ -192,7 +199,8 @@ func beneath(ctx context.Context, disk *workspace.Disk, path string, d *workspac
 		return "", err
 	}
 	if now.Text != strings.TrimPrefix(d.Text, "\uFEFF") {
-		return "", fault.New(fault.Stale, "handlers.beneath", "%s is not on disk what the editor shows; read it again", path).Because(fault.OutOfDate)
+		return "", fault.New(fault.Stale, "handlers.beneath", "%s is not on disk what the editor shows; read it again",
+			path).Because(fault.OutOfDate)
 	}
 	return now.Digest, nil
 }
@@ -239,7 +247,8 @@ func endsOf(d *workspace.Document) func(text string) string {
 // endsKept is why a document is not changed in nothing but its line ends.
 func endsKept(d *workspace.Document) error {
 	path, _ := filePath(d.URI)
-	return fault.New(fault.Denied, "handlers.applyEdit", "nothing but the line ends of %s would change, and it keeps them in the editor; ask the person to change them there", path)
+	return fault.New(fault.Denied, "handlers.applyEdit",
+		"nothing but the line ends of %s would change, and it keeps them in the editor; ask the person to change them there", path)
 }
 
 // forReview names the annotation of an edit that the person is to agree to.
@@ -250,7 +259,8 @@ var errNotTaken = errors.New("the editor refused the edit")
 
 // applyChanges is applyEdit with the changes that make the text. Those that are to
 // be reviewed are made when the person agrees, however long that takes.
-func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text, label string, review bool) error {
+func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text,
+	label string, review bool) error {
 	ends := endsOf(d)
 	text = ends(text)
 	for i := range changes {
@@ -260,7 +270,8 @@ func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, chan
 }
 
 // askFor is applyChanges with the line ends that the changes have.
-func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text, label string, review bool) error {
+func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text,
+	label string, review bool) error {
 	edit := protocol.WorkspaceEdit{}
 	if h.edits.versions {
 		version := d.Version
@@ -302,16 +313,19 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 		if result != nil && result.FailureReason != nil {
 			why = *result.FailureReason
 		}
-		return fault.New(fault.Stale, "handlers.applyEdit", "%w (%s); read the file again", errNotTaken, why).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, "handlers.applyEdit", "%w (%s); read the file again", errNotTaken,
+			why).Because(fault.OutOfDate)
 	}
 	select {
 	case <-arrived.seen:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(cmp.Or(h.edits.synced, syncIn)):
-		err = fault.New(fault.Stale, "handlers.applyEdit", "the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
+		err = fault.New(fault.Stale, "handlers.applyEdit",
+			"the editor's text is not what the edit makes; read the file again").Because(fault.OutOfDate)
 	}
-	if now, open := h.Workspace.Snapshot().Document(d.URI); open && !now.Lost && now.Text == d.Text && text != d.Text && tool.SameLines(text, d.Text) {
+	if now, open := h.Workspace.Snapshot().Document(d.URI); open && !now.Lost && now.Text == d.Text && text != d.Text &&
+		tool.SameLines(text, d.Text) {
 		return endsKept(d) // it made the edit, with line ends of its own
 	}
 	return err
@@ -354,9 +368,11 @@ func textEdits(d *workspace.Document, text string, e workspace.Encoding) []proto
 		start, err1 := lines.Position(edit.Start, e)
 		end, err2 := lines.Position(edit.End, e)
 		if err1 != nil || err2 != nil { // offsets of the text itself: cannot be
-			return []protocol.TextEdit{{Range: protocol.Range{End: protocol.Position{Line: uint32(lines.Count())}}, NewText: text}}
+			return []protocol.TextEdit{{Range: protocol.Range{End: protocol.Position{Line: uint32(lines.Count())}},
+				NewText: text}}
 		}
-		list = append(list, protocol.TextEdit{Range: protocol.Range{Start: positionOut(start), End: positionOut(end)}, NewText: edit.New})
+		list = append(list, protocol.TextEdit{Range: protocol.Range{Start: positionOut(start),
+			End: positionOut(end)}, NewText: edit.New})
 	}
 	return list
 }
@@ -381,7 +397,10 @@ func (e edits) Save(ctx context.Context, reason string) []string {
 	if e.h.caps.SaveDocuments {
 		var result wire.SaveDocumentsResult
 		if err := e.h.Peer.Call(ctx, wire.MethodSaveDocuments, p, &result); err == nil {
-			failed = slices.DeleteFunc(slices.Clone(p.URIs), func(u string) bool { return slices.Contains(result.Saved, u) })
+			failed = slices.DeleteFunc(slices.Clone(p.URIs), func(u string) bool {
+				return slices.Contains(result.Saved,
+					u)
+			})
 		}
 	}
 	var paths []string

@@ -20,7 +20,8 @@ import (
 )
 
 // explain serves agents/explain.
-func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot, p *wire.ExplainParams) (*wire.ExplainResult, error) {
+func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot,
+	p *wire.ExplainParams) (*wire.ExplainResult, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,8 @@ func (a *query) withReview(d *definition.Definition, text string) *explanation.E
 	e := a.h.daemon.Agents.Explain(d, text)
 	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.daemon.Agents.Reviewed != nil {
 		if a.h.daemon.Agents.Reviewed(d) != nil {
-			e.Refused = append(e.Refused, "it waits for your review: see what that is with agentls trust --list, then approve it (agentls trust)")
+			e.Refused = append(e.Refused,
+				"it waits for your review: see what that is with agentls trust --list, then approve it (agentls trust)")
 		}
 	}
 	return e

@@ -51,7 +51,8 @@ func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
 	return p.h.read(ctx, path, (*workspace.Disk).Look)
 }
 
-func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string, int64) (*workspace.File, error)) (*tool.File, error) {
+func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string,
+	int64) (*workspace.File, error)) (*tool.File, error) {
 	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
 		if d.Lost {
 			return nil, lostDocument(path)
@@ -68,9 +69,11 @@ func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.D
 		return nil, err
 	}
 	if f.Mode&fs.ModeSymlink != 0 {
-		return &tool.File{Path: path, Data: f.Bytes, Binary: true, Digest: string(f.Digest), Info: f.Info, Link: true}, nil
+		return &tool.File{Path: path, Data: f.Bytes, Binary: true, Digest: string(f.Digest),
+			Info: f.Info, Link: true}, nil
 	}
-	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest), Type: http.DetectContentType(f.Bytes), Info: f.Info}
+	file := &tool.File{Path: path, Data: f.Bytes, Digest: string(f.Digest),
+		Type: http.DetectContentType(f.Bytes), Info: f.Info}
 	if text, err := f.Text(); err == nil {
 		file.Text = text.Text
 	} else {
@@ -94,7 +97,9 @@ func (p person) Open() []*tool.File {
 // lostDocument is why a document is neither read nor written of which a change was
 // refused: what the editor shows is another text.
 func lostDocument(path string) error {
-	return fault.New(fault.Stale, "handlers.lost", "the editor's text of %s is not known; ask the person to save it and to open it again", path).Because(fault.OutOfDate)
+	return fault.New(fault.Stale, "handlers.lost",
+		"the editor's text of %s is not known; ask the person to save it and to open it again",
+		path).Because(fault.OutOfDate)
 }
 
 func document(path string, d *workspace.Document) *tool.File {
@@ -131,7 +136,8 @@ func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	}
 	if disk.Path() != filepath.Clean(best) {
 		_ = disk.Close()
-		return nil, fault.New(fault.Denied, "handlers.disk", "the folder %s leads elsewhere now: to %s", best, disk.Path())
+		return nil, fault.New(fault.Denied, "handlers.disk", "the folder %s leads elsewhere now: to %s", best,
+			disk.Path())
 	}
 	return disk.WithoutLinks(), nil
 }

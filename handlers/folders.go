@@ -38,7 +38,8 @@ func (h *Handlers) foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, 
 // addFolders returns folders with those of a list that are not among them yet. One
 // that cannot be used is left out, which the person is told; the error is the
 // first one's.
-func (h *Handlers) addFolders(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder, first error) {
+func (h *Handlers) addFolders(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder,
+	first error) {
 	for _, f := range list {
 		folder, err := workspace.NewFolder(f.URI, f.Name)
 		if err != nil {
@@ -65,14 +66,18 @@ func advertiseFolders(c *protocol.ServerCapabilities) {
 	if c.Workspace == nil {
 		c.Workspace = &protocol.WorkspaceOptions{}
 	}
-	c.Workspace.WorkspaceFolders = &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes, ChangeNotifications: protocol.Boolean(true)}
+	c.Workspace.WorkspaceFolders = &protocol.WorkspaceFoldersServerCapabilities{Supported: &yes,
+		ChangeNotifications: protocol.Boolean(true)}
 }
 
 // didChangeFolders serves workspace/didChangeWorkspaceFolders. Who asks for
 // agents from now on gets those of the new folders.
 func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWorkspaceFoldersParams) error {
 	folders := slices.DeleteFunc(h.Workspace.Snapshot().Folders(), func(f workspace.Folder) bool {
-		return slices.ContainsFunc(p.Event.Removed, func(gone protocol.WorkspaceFolder) bool { return names(f, gone.URI) })
+		return slices.ContainsFunc(p.Event.Removed, func(gone protocol.WorkspaceFolder) bool {
+			return names(f,
+				gone.URI)
+		})
 	})
 	for _, gone := range p.Event.Removed {
 		if _, err := workspace.NewFolder(gone.URI, gone.Name); err != nil {

@@ -15,7 +15,8 @@ import (
 // prompt stays as it is. The editor's options, as the width of a tab, are not looked
 // at: YAML has its own. A file that cannot be read is left alone, which the log of the
 // client says, and so is any other document.
-func (h *Handlers) format(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentFormattingParams) ([]protocol.TextEdit, error) {
+func (h *Handlers) format(_ context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentFormattingParams) ([]protocol.TextEdit, error) {
 	a := h.bare(s)
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
@@ -23,7 +24,8 @@ func (h *Handlers) format(_ context.Context, s *workspace.Snapshot, p *protocol.
 	}
 	if why := language.WhyUnformatted(f); why != "" {
 		// Not a message: editors that format what they save would show it each time.
-		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage, Message: tool.Escape(why)}) // nobody reads it then
+		_ = h.Peer.LogMessage(h.ctx, &protocol.LogMessageParams{Type: infoMessage,
+			Message: tool.Escape(why)}) // nobody reads it then
 	}
 	columns := a.columnsOf(f.Text)
 	edits := []protocol.TextEdit{}
@@ -53,11 +55,14 @@ func (h *Handlers) registerFormatter() {
 	}
 	scheme := "file"
 	options, err := protocol.Marshal(&protocol.DocumentFormattingRegistrationOptions{TextDocumentRegistrationOptions: protocol.TextDocumentRegistrationOptions{
-		DocumentSelector: &protocol.DocumentSelector{&protocol.TextDocumentFilterPattern{Scheme: &scheme, Pattern: protocol.Pattern(agentGlob)}},
+		DocumentSelector: &protocol.DocumentSelector{&protocol.TextDocumentFilterPattern{Scheme: &scheme,
+			Pattern: protocol.Pattern(agentGlob)}},
 	}})
 	if err == nil {
 		method := protocol.MethodTextDocumentFormatting
-		err = h.Peer.RegisterCapability(h.ctx, &protocol.RegistrationParams{Registrations: []protocol.Registration{{ID: method, Method: method, RegisterOptions: options}}})
+		err = h.Peer.RegisterCapability(h.ctx,
+			&protocol.RegistrationParams{Registrations: []protocol.Registration{{ID: method, Method: method,
+				RegisterOptions: options}}})
 	}
 	if err != nil && h.ctx.Err() == nil {
 		h.Log.Warn("the editor did not take the formatter", "err", err)

@@ -15,7 +15,8 @@ import (
 )
 
 // getGraph serves agents/graph/get.
-func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot, p *wire.GraphParams) (*wire.GraphResult, error) {
+func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot,
+	p *wire.GraphParams) (*wire.GraphResult, error) {
 	if p.Format != "" && !slices.Contains(graph.Formats, p.Format) {
 		return nil, server.BadParams(wire.MethodGraphGet, "format", "must be %s", strings.Join(graph.Formats, ", "))
 	}
@@ -50,7 +51,8 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot, p *wire.
 	if err != nil {
 		return nil, h.encodeError(err)
 	}
-	result := &wire.GraphResult{Agent: picture.Name, Entry: picture.Entry, Handoffs: picture.Handoffs, Nodes: []wire.GraphStep{}, Edges: []wire.GraphEdge{}}
+	result := &wire.GraphResult{Agent: picture.Name, Entry: picture.Entry, Handoffs: picture.Handoffs,
+		Nodes: []wire.GraphStep{}, Edges: []wire.GraphEdge{}}
 	for _, n := range picture.Nodes {
 		result.Nodes = append(result.Nodes, wire.GraphStep{Name: n.Name, Does: n.Does, State: n.State})
 	}
@@ -96,7 +98,9 @@ func (h *Handlers) hasGraph(ctx context.Context, name string) error {
 	}
 	e, err := h.find(catalog, strings.Clone(name))
 	if err == nil && e.Definition.Graph == nil {
-		err = fault.New(fault.Invalid, "handlers.graph", "%s has no graph; run it with agents/run or `agentls run %s`, or describe a graph in its file", e.Definition.Name, e.Definition.Name)
+		err = fault.New(fault.Invalid, "handlers.graph",
+			"%s has no graph; run it with agents/run or `agentls run %s`, or describe a graph in its file",
+			e.Definition.Name, e.Definition.Name)
 	}
 	return h.encodeError(err)
 }

@@ -81,7 +81,8 @@ type Daemon struct {
 	// changes one of them in a file of a scope, whose path it returns. raw is JSON, as
 	// [workspace.Settings.Check] takes it.
 	Values   func(folder string) *workspace.Settings
-	SetValue func(ctx context.Context, folder string, scope workspace.Scope, key string, raw []byte) (file string, err error)
+	SetValue func(ctx context.Context, folder string, scope workspace.Scope, key string,
+		raw []byte) (file string, err error)
 	// Mask takes out of JSON or a text that is shown what looks like a credential,
 	// and Known only the secrets that the daemon itself holds (spec 7.2); nil takes
 	// nothing.
@@ -167,7 +168,10 @@ type Handlers struct {
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
-		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string), testing: make(map[string]context.CancelFunc), texts: agentTexts{open: make(map[string]authorship), closed: make(map[string]authorship), byTool: make(map[string]map[workspace.Digest]bool)}, starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
+		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string),
+		testing: make(map[string]context.CancelFunc), texts: agentTexts{open: make(map[string]authorship),
+			closed: make(map[string]authorship), byTool: make(map[string]map[workspace.Digest]bool)},
+		starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)
@@ -282,7 +286,8 @@ func (h *Handlers) runRoutes() []server.Route {
 		server.Query(wire.MethodMCPLogout, nothing[wire.MCPLogoutParams], h.logoutServer),
 
 		// commands.go
-		server.Query(protocol.MethodWorkspaceExecuteCommand, captureSnapshot[protocol.ExecuteCommandParams](h), h.executeCommand).InStream().Granting(commands),
+		server.Query(protocol.MethodWorkspaceExecuteCommand, captureSnapshot[protocol.ExecuteCommandParams](h),
+			h.executeCommand).InStream().Granting(commands),
 
 		// progress.go
 		server.Notify(protocol.MethodWindowWorkDoneProgressCancel, h.cancelProgress),
@@ -333,49 +338,71 @@ func (h *Handlers) sessionRoutes() []server.Route {
 func (h *Handlers) languageRoutes() []server.Route {
 	return []server.Route{
 		// diagnostics.go
-		server.Query(protocol.MethodTextDocumentDiagnostic, captureSnapshot[protocol.DocumentDiagnosticParams](h), h.diagnostic).Granting(h.advertiseDiagnostics),
-		server.Query(protocol.MethodWorkspaceDiagnostic, captureSnapshot[protocol.WorkspaceDiagnosticParams](h), h.workspaceDiagnostic),
+		server.Query(protocol.MethodTextDocumentDiagnostic, captureSnapshot[protocol.DocumentDiagnosticParams](h),
+			h.diagnostic).Granting(h.advertiseDiagnostics),
+		server.Query(protocol.MethodWorkspaceDiagnostic, captureSnapshot[protocol.WorkspaceDiagnosticParams](h),
+			h.workspaceDiagnostic),
 
 		// completion.go
-		server.Query(protocol.MethodTextDocumentCompletion, captureSnapshot[protocol.CompletionParams](h), h.completion).Granting(completes),
-		server.Query(protocol.MethodCompletionItemResolve, captureSnapshot[protocol.CompletionItem](h), h.resolveCompletion),
+		server.Query(protocol.MethodTextDocumentCompletion, captureSnapshot[protocol.CompletionParams](h),
+			h.completion).Granting(completes),
+		server.Query(protocol.MethodCompletionItemResolve, captureSnapshot[protocol.CompletionItem](h),
+			h.resolveCompletion),
 
 		// hover.go
-		server.Query(protocol.MethodTextDocumentHover, captureSnapshot[protocol.HoverParams](h), h.hover).Granting(hovers),
+		server.Query(protocol.MethodTextDocumentHover, captureSnapshot[protocol.HoverParams](h),
+			h.hover).Granting(hovers),
 
 		// lens.go
-		server.Query(protocol.MethodTextDocumentCodeLens, captureSnapshot[protocol.CodeLensParams](h), h.codeLens).Granting(advertiseLenses),
+		server.Query(protocol.MethodTextDocumentCodeLens, captureSnapshot[protocol.CodeLensParams](h),
+			h.codeLens).Granting(advertiseLenses),
 
 		// hint.go
-		server.Query(protocol.MethodTextDocumentInlayHint, captureSnapshot[protocol.InlayHintParams](h), h.inlayHint).Granting(advertiseHints),
+		server.Query(protocol.MethodTextDocumentInlayHint, captureSnapshot[protocol.InlayHintParams](h),
+			h.inlayHint).Granting(advertiseHints),
 
 		// symbols.go
-		server.Query(protocol.MethodTextDocumentDocumentSymbol, captureSnapshot[protocol.DocumentSymbolParams](h), h.documentSymbol).Granting(advertiseSymbols),
-		server.Query(protocol.MethodTextDocumentFoldingRange, captureSnapshot[protocol.FoldingRangeParams](h), h.foldingRange).Granting(folds),
-		server.Query(protocol.MethodTextDocumentDocumentLink, captureSnapshot[protocol.DocumentLinkParams](h), h.documentLink).Granting(advertiseLinks),
-		server.Query(protocol.MethodTextDocumentDocumentColor, captureSnapshot[protocol.DocumentColorParams](h), h.documentColor).Granting(advertiseColors),
-		server.Query(protocol.MethodTextDocumentColorPresentation, captureSnapshot[protocol.ColorPresentationParams](h), h.colorPresentation),
+		server.Query(protocol.MethodTextDocumentDocumentSymbol, captureSnapshot[protocol.DocumentSymbolParams](h),
+			h.documentSymbol).Granting(advertiseSymbols),
+		server.Query(protocol.MethodTextDocumentFoldingRange, captureSnapshot[protocol.FoldingRangeParams](h),
+			h.foldingRange).Granting(folds),
+		server.Query(protocol.MethodTextDocumentDocumentLink, captureSnapshot[protocol.DocumentLinkParams](h),
+			h.documentLink).Granting(advertiseLinks),
+		server.Query(protocol.MethodTextDocumentDocumentColor, captureSnapshot[protocol.DocumentColorParams](h),
+			h.documentColor).Granting(advertiseColors),
+		server.Query(protocol.MethodTextDocumentColorPresentation,
+			captureSnapshot[protocol.ColorPresentationParams](h), h.colorPresentation),
 
 		// tokens.go
-		server.Query(protocol.MethodTextDocumentSemanticTokensFull, captureSnapshot[protocol.SemanticTokensParams](h), h.semanticTokens).Granting(advertiseTokens),
-		server.Query(protocol.MethodTextDocumentSemanticTokensRange, captureSnapshot[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
+		server.Query(protocol.MethodTextDocumentSemanticTokensFull, captureSnapshot[protocol.SemanticTokensParams](h),
+			h.semanticTokens).Granting(advertiseTokens),
+		server.Query(protocol.MethodTextDocumentSemanticTokensRange,
+			captureSnapshot[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
 
 		// navigation.go
-		server.Query(protocol.MethodTextDocumentDefinition, captureSnapshot[protocol.DefinitionParams](h), h.goToDefinition).Granting(navigates),
-		server.Query(protocol.MethodTextDocumentReferences, captureSnapshot[protocol.ReferenceParams](h), h.findReferences),
-		server.Query(protocol.MethodTextDocumentDocumentHighlight, captureSnapshot[protocol.DocumentHighlightParams](h), h.highlight),
+		server.Query(protocol.MethodTextDocumentDefinition, captureSnapshot[protocol.DefinitionParams](h),
+			h.goToDefinition).Granting(navigates),
+		server.Query(protocol.MethodTextDocumentReferences, captureSnapshot[protocol.ReferenceParams](h),
+			h.findReferences),
+		server.Query(protocol.MethodTextDocumentDocumentHighlight,
+			captureSnapshot[protocol.DocumentHighlightParams](h), h.highlight),
 		server.Query(protocol.MethodWorkspaceSymbol, captureSnapshot[protocol.WorkspaceSymbolParams](h), h.findSymbols),
 
 		// rename.go
-		server.Query(protocol.MethodTextDocumentPrepareRename, captureSnapshot[protocol.PrepareRenameParams](h), h.prepareRename),
-		server.Query(protocol.MethodTextDocumentRename, captureSnapshot[protocol.RenameParams](h), h.rename).Granting(h.renames),
-		server.Query(protocol.MethodWorkspaceWillRenameFiles, captureSnapshot[protocol.RenameFilesParams](h), h.willRenameFiles).Granting(willRename),
+		server.Query(protocol.MethodTextDocumentPrepareRename,
+			captureSnapshot[protocol.PrepareRenameParams](h), h.prepareRename),
+		server.Query(protocol.MethodTextDocumentRename, captureSnapshot[protocol.RenameParams](h),
+			h.rename).Granting(h.renames),
+		server.Query(protocol.MethodWorkspaceWillRenameFiles, captureSnapshot[protocol.RenameFilesParams](h),
+			h.willRenameFiles).Granting(willRename),
 
 		// action.go
-		server.Query(protocol.MethodTextDocumentCodeAction, captureSnapshot[protocol.CodeActionParams](h), h.codeAction).Granting(h.acts),
+		server.Query(protocol.MethodTextDocumentCodeAction, captureSnapshot[protocol.CodeActionParams](h),
+			h.codeAction).Granting(h.acts),
 
 		// format.go
-		server.Query(protocol.MethodTextDocumentFormatting, captureSnapshot[protocol.DocumentFormattingParams](h), h.format).Granting(h.formats),
+		server.Query(protocol.MethodTextDocumentFormatting, captureSnapshot[protocol.DocumentFormattingParams](h),
+			h.format).Granting(h.formats),
 	}
 }
 

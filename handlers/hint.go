@@ -13,7 +13,8 @@ func advertiseHints(c *protocol.ServerCapabilities) { c.InlayHintProvider = prot
 
 // inlayHint serves textDocument/inlayHint: what an agent file does not say itself,
 // and what a run of it takes.
-func (h *Handlers) inlayHint(ctx context.Context, s *workspace.Snapshot, p *protocol.InlayHintParams) ([]protocol.InlayHint, error) {
+func (h *Handlers) inlayHint(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.InlayHintParams) ([]protocol.InlayHint, error) {
 	f, ok := h.bare(s).file(p.TextDocument.URI)
 	if !ok {
 		return nil, nil
@@ -29,7 +30,8 @@ func (h *Handlers) inlayHint(ctx context.Context, s *workspace.Snapshot, p *prot
 	c, space := a.columnsOf(f.Text), true
 	list := []protocol.InlayHint{}
 	for _, i := range language.Hints(a.world(f.Folder), f, c.in(p.Range)) {
-		hint := protocol.InlayHint{Position: c.positionOut(i.Position), Label: protocol.String(i.Label), PaddingLeft: &space}
+		hint := protocol.InlayHint{Position: c.positionOut(i.Position),
+			Label: protocol.String(i.Label), PaddingLeft: &space}
 		if i.Tooltip != "" {
 			hint.Tooltip = markup(formats, i.Tooltip)
 		}

@@ -72,7 +72,8 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 }
 
 // inlineHover tells of the agent whose @name is at a position of a document.
-func (a *query) inlineHover(d *workspace.Document, at definition.Position) (markdown string, r definition.Range, ok bool) {
+func (a *query) inlineHover(d *workspace.Document, at definition.Position) (markdown string,
+	r definition.Range, ok bool) {
 	folder := a.folderOf(d.URI)
 	w := a.world(folder)
 	for _, c := range a.calls(d) {
@@ -89,7 +90,8 @@ func (a *query) inlineHover(d *workspace.Document, at definition.Position) (mark
 		if err != nil {
 			return "", r, false // auto
 		}
-		markdown = language.Describe(w, e.Definition.Folder, language.Item{Label: e.Definition.Name, Kind: language.AgentItem})
+		markdown = language.Describe(w, e.Definition.Folder, language.Item{Label: e.Definition.Name,
+			Kind: language.AgentItem})
 		return markdown, r, markdown != ""
 	}
 	return "", r, false

@@ -80,7 +80,8 @@ func (a *query) inlineActions(d *workspace.Document, p *protocol.CodeActionParam
 	if !automatic && p.Range.Start != p.Range.End && wantedKind(p.Context, string(askKind)) {
 		for _, e := range a.askable(a.folderOf(d.URI), maxAsked) {
 			name := e.Definition.Name
-			list = append(list, action("Ask "+name+" about the selection", askKind, wire.CommandRunOnSelection, d.URI, p.Range, name))
+			list = append(list, action("Ask "+name+" about the selection", askKind, wire.CommandRunOnSelection,
+				d.URI, p.Range, name))
 		}
 	}
 	return list
@@ -104,7 +105,8 @@ func (a *query) runActions(d *workspace.Document, p *protocol.CodeActionParams) 
 	r := a.columnsOf(d.Text).in(p.Range)
 	about := inlineOptions{Diagnostics: foreign(p.Context.Diagnostics)}
 	if r.Start != r.End {
-		about.Selection = &definition.Range{Start: definition.Position(p.Range.Start), End: definition.Position(p.Range.End)}
+		about.Selection = &definition.Range{Start: definition.Position(p.Range.Start),
+			End: definition.Position(p.Range.End)}
 	}
 	commands := a.commandsIn(d, r)
 	for _, c := range commands[:min(len(commands), maxRuns)] {
@@ -119,7 +121,8 @@ func (a *query) runActions(d *workspace.Document, p *protocol.CodeActionParams) 
 			if can, _ := a.h.answerPlace(place.name); place.name != usual && can == place.name {
 				other := about
 				other.Answer = place.name
-				list = append(list, action(title+place.title+words, runKind, wire.CommandRunInline, d.URI, line, c.Typed, other))
+				list = append(list, action(title+place.title+words, runKind, wire.CommandRunInline, d.URI,
+					line, c.Typed, other))
 			}
 		}
 	}
@@ -138,7 +141,8 @@ func (a *query) commandsIn(d *workspace.Document, r definition.Range) []language
 // exampleActions returns what keeps the words of an @auto command as an example of an
 // agent, so that the next sentence like it is routed there: of the likeliest agents, since
 // the one that it went to may be wrong. An editor that asks by itself gets none.
-func (a *query) exampleActions(ctx context.Context, d *workspace.Document, p *protocol.CodeActionParams) ([]language.Action, error) {
+func (a *query) exampleActions(ctx context.Context, d *workspace.Document,
+	p *protocol.CodeActionParams) ([]language.Action, error) {
 	if p.Context.TriggerKind == protocol.CodeActionTriggerKindAutomatic {
 		return nil, nil
 	}
@@ -163,7 +167,8 @@ func (a *query) exampleActions(ctx context.Context, d *workspace.Document, p *pr
 			}
 			if edit, ok := language.AddExample(f, c.Text); ok {
 				list = append(list, language.Action{
-					Title: "Add this sentence to " + name + "'s examples", Kind: language.Write, Edit: language.WorkspaceEdit{Edits: []language.Edit{edit}},
+					Title: "Add this sentence to " + name + "'s examples", Kind: language.Write,
+					Edit: language.WorkspaceEdit{Edits: []language.Edit{edit}},
 				})
 			}
 		}
@@ -214,7 +219,8 @@ func (a *query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) 
 			end = found.Range.End
 		}
 		fix := action(title, protocol.CodeActionKindQuickFix, wire.CommandRunOnSelection, map[string]any{
-			"uri": d.URI, "agent": agent, "range": protocol.Range{Start: protocol.Position{Line: found.Range.Start.Line}, End: end},
+			"uri": d.URI, "agent": agent,
+			"range": protocol.Range{Start: protocol.Position{Line: found.Range.Start.Line}, End: end},
 			"input": []any{
 				map[string]any{"type": "text", "text": "Fix this."},
 				map[string]any{"type": "diagnostics", "uri": d.URI, "items": items},
@@ -246,7 +252,8 @@ func (a *query) askable(folder string, n int) []*registry.Entry {
 	var general *registry.Entry
 	for _, e := range a.catalog.Entries() {
 		d := e.Definition
-		if e.State != registry.OK || !d.UserInvocable || needsInputs(d) || (d.Scope == definition.Project && folder != "" && d.Folder != folder) {
+		if e.State != registry.OK || !d.UserInvocable || needsInputs(d) ||
+			(d.Scope == definition.Project && folder != "" && d.Folder != folder) {
 			continue
 		}
 		switch {

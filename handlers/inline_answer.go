@@ -28,7 +28,8 @@ const (
 type placing struct{ name, title string }
 
 var answerPlaces = []placing{
-	{answerBeside, ", answer as a document"}, {answerBelow, ", answer below the line"}, {answerInstead, ", answer as an edit"},
+	{answerBeside, ", answer as a document"}, {answerBelow, ", answer below the line"},
+	{answerInstead, ", answer as an edit"},
 }
 
 // usualAnswer is where answers go in a folder that say no place.
@@ -75,16 +76,19 @@ func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, 
 			continue
 		}
 		if refused && !moved && want == answerInstead {
-			h.tell(infoMessage, fmt.Sprintf("The edit of %s was not made. The answer is in the transcript (%s).", r.Agent, wire.CommandShowTranscript))
+			h.tell(infoMessage, fmt.Sprintf("The edit of %s was not made. The answer is in the transcript (%s).",
+				r.Agent, wire.CommandShowTranscript))
 			return true // reviewed, and not wanted
 		}
-		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", r.Agent, fault.Message(err)))
+		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s",
+			r.Agent, fault.Message(err)))
 		return false
 	}
 }
 
 // putAnswer makes the edit in the document as it is now, which it returns.
-func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string, r *wire.RunResult) (*workspace.Document, error) {
+func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
+	r *wire.RunResult) (*workspace.Document, error) {
 	a, err := h.author(ctx, h.Workspace.Snapshot())
 	if err != nil {
 		return nil, err
@@ -120,7 +124,8 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	err = h.applyChanges(ctx, d, changes, text, label, want == answerInstead)
 	if fault.KindOf(err) == fault.Stale && !errors.Is(err, errNotTaken) {
 		// The editor made it, and the person may have typed on since.
-		if now, open := h.Workspace.Snapshot().Document(d.URI); open && a.landed(d, now, text, edit.Text, c.Typed, want) {
+		if now, open := h.Workspace.Snapshot().Document(d.URI); open &&
+			a.landed(d, now, text, edit.Text, c.Typed, want) {
 			return d, nil
 		}
 	}

@@ -42,7 +42,8 @@ type inlineOptions struct {
 // is the command that the document has now: the one that was typed so, nearest to
 // the line. Without a document or a command it asks which one; the person may
 // choose none, and then nothing runs.
-func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	r, err := inlineArguments(p)
 	if err != nil {
 		return nil, invalidArguments(err)
@@ -64,7 +65,8 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot, 
 	}
 	run, err := a.inlineParams(ctx, call, r.inlineOptions, want)
 	if err != nil {
-		return nil, h.showError(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a selection that is not in the document: %v", err))
+		return nil, h.showError(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"have a selection that is not in the document: %v", err))
 	}
 	result, err := h.runToEnd(ctx, s, run, p)
 	if err != nil {
@@ -132,22 +134,28 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 			if c, ok := a.nearest(d, r.Typed, r.Line); ok {
 				return &inlineCall{d, c}, nil
 			}
-			if _, err := mention.Parse(r.Typed, a.h.addresseesIn(a.catalog)); err != nil && strings.Contains(d.Text, r.Typed) {
+			if _, err := mention.Parse(r.Typed, a.h.addresseesIn(a.catalog)); err != nil &&
+				strings.Contains(d.Text, r.Typed) {
 				return nil, err // the line is there, and the agent is not
 			}
-			return nil, fault.New(fault.Stale, "handlers.runInline", "%q is no command of %s any more; run it from the line where it stands now",
+			return nil, fault.New(fault.Stale, "handlers.runInline",
+				"%q is no command of %s any more; run it from the line where it stands now",
 				clip(tool.Escape(r.Typed), summaryWidth), path.Base(string(d.URI))).Because(fault.OutOfDate)
 		}
 		open = []*workspace.Document{d}
 	} else {
-		open = slices.SortedFunc(a.snapshot.Documents(), func(a, b *workspace.Document) int { return strings.Compare(string(a.URI), string(b.URI)) })
+		open = slices.SortedFunc(a.snapshot.Documents(), func(a,
+			b *workspace.Document) int {
+			return strings.Compare(string(a.URI), string(b.URI))
+		})
 	}
 	q := tool.Question{Message: "Which command?"}
 	calls := map[string]*inlineCall{}
 	var first *inlineCall
 	for _, d := range open {
 		for _, c := range a.inlineCommands(d) {
-			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1, clip(tool.Escape(c.Typed), maxTitle))
+			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1,
+				clip(tool.Escape(c.Typed), maxTitle))
 			if calls[title] != nil { // files of one name
 				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
 			}
@@ -169,7 +177,8 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 	title, err := a.h.askPerson(ctx, q)
 	if errors.Is(err, errUnserved) {
 		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
-			"have to name a document, a line and a command: this editor cannot be asked which one. There are: %s", examples(q.Choices))
+			"have to name a document, a line and a command: this editor cannot be asked which one. There are: %s",
+			examples(q.Choices))
 	}
 	return calls[title], err
 }
@@ -194,7 +203,8 @@ const maxAround = 20_000
 
 // inlineParams returns the run of a command: its words, the file and what is
 // around the line in it, what is selected, and what was found there.
-func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions, want string) (*wire.RunParams, error) {
+func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions,
+	want string) (*wire.RunParams, error) {
 	d, c := call.doc, call.command
 	editor, err := about(d, o.Selection, a.encoding)
 	if err != nil {
@@ -212,7 +222,8 @@ func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOpti
 		said += " The answer takes the place of that line: give the new text in one fenced block of code, and no more than belongs there."
 	}
 	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
-	run := &wire.RunParams{Agent: c.Agent, Strategy: c.Strategy, Context: editor, Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
+	run := &wire.RunParams{Agent: c.Agent, Strategy: c.Strategy, Context: editor,
+		Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
 	if path, ok := filePath(d.URI); ok {
 		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), path); why != "" {
 			link.Name += ", whose text is not given to agents: " + why
@@ -226,14 +237,16 @@ func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOpti
 		lines = append(lines, d.Lines().Line(n))
 	}
 	text := strings.Join(lines, "\n")
-	r := &definition.Range{Start: definition.Position{Line: uint32(first)}, End: definition.Position{Line: uint32(last) + 1}}
+	r := &definition.Range{Start: definition.Position{Line: uint32(first)},
+		End: definition.Position{Line: uint32(last) + 1}}
 	run.Input = append(run.Input, link)
 	if len(text) > maxAround {
 		run.Input[len(run.Input)-1].Range = r
 		return run, nil
 	}
 	run.Input = append(run.Input, activity.ContentBlock{
-		Type: "resource", Resource: &activity.Resource{URI: string(d.URI), Range: r, MimeType: "text/plain", Text: text},
+		Type: "resource", Resource: &activity.Resource{URI: string(d.URI), Range: r,
+			MimeType: "text/plain", Text: text},
 	})
 	return run, nil
 }

@@ -23,7 +23,8 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 	}
 	references := h.resourcesIn(*p.Text)
 	if text := strings.TrimSpace(*p.Text); len(references) > 0 && strings.HasPrefix(text, references[0]) {
-		return &wire.ParseResult{Prompt: text, Mentions: []wire.Mention{}, References: references}, nil // it names no agent
+		return &wire.ParseResult{Prompt: text, Mentions: []wire.Mention{}, References: references},
+			nil // it names no agent
 	}
 	parsed, err := mention.Parse(*p.Text, h.addresseesIn(catalog))
 	if fault.KindOf(err) == fault.Invalid {
@@ -33,8 +34,9 @@ func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (
 		return nil, err
 	}
 	result := &wire.ParseResult{
-		Agent: parsed.Agent, Auto: parsed.Auto, Strategy: parsed.Strategy, Prompt: parsed.Prompt, Mentions: []wire.Mention{},
-		Command: h.commandOf(parsed.Prompt), References: references,
+		Agent: parsed.Agent, Auto: parsed.Auto, Strategy: parsed.Strategy, Prompt: parsed.Prompt,
+		Mentions: []wire.Mention{},
+		Command:  h.commandOf(parsed.Prompt), References: references,
 	}
 	units := h.units(*p.Text)
 	for _, m := range parsed.Mentions {
@@ -95,7 +97,8 @@ func (a addressees) Unknown(name string) error {
 	if _, err := a.catalog.Lookup("", name); err != nil {
 		return err
 	}
-	return fault.New(fault.NotFound, "handlers.parse", "there is no agent %s", name).Because(fault.UnknownAgent, "suggestions", []string{})
+	return fault.New(fault.NotFound, "handlers.parse", "there is no agent %s", name).Because(fault.UnknownAgent,
+		"suggestions", []string{})
 }
 
 // templates serves agents/templates.

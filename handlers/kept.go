@@ -233,7 +233,8 @@ func (n namedIn) same(now namedIn) bool {
 	if n.uri != now.uri || n.of != now.of || (n.info == nil) != (now.info == nil) {
 		return false
 	}
-	return n.info == nil || (os.SameFile(n.info, now.info) && n.info.Size() == now.info.Size() && n.info.ModTime().Equal(now.info.ModTime()))
+	return n.info == nil || (os.SameFile(n.info, now.info) && n.info.Size() == now.info.Size() &&
+		n.info.ModTime().Equal(now.info.ModTime()))
 }
 
 // namesIn returns where the text of a settings file names agents.

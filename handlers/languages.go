@@ -81,7 +81,8 @@ func (l languages) ask(ctx context.Context, p *wire.EditorQueryParams) (found []
 		for _, file := range answer.Items {
 			for _, d := range file.Diagnostics {
 				code := strings.Trim(string(d.Code), `"`)
-				f := tool.Found{Kind: severityNames[d.Severity], Text: d.Message, Note: strings.TrimSpace(d.Source + " " + code)}
+				f := tool.Found{Kind: severityNames[d.Severity], Text: d.Message,
+					Note: strings.TrimSpace(d.Source + " " + code)}
 				if f.Kind == "" {
 					f.Kind = "error" // LSP leaves it to the client
 				}
@@ -108,9 +109,12 @@ func (l languages) ask(ctx context.Context, p *wire.EditorQueryParams) (found []
 
 // symbolNames are the kinds of symbols of LSP, as an agent reads them.
 var symbolNames = map[int]string{
-	1: "file", 2: "module", 3: "namespace", 4: "package", 5: "class", 6: "method", 7: "property", 8: "field", 9: "constructor",
-	10: "enum", 11: "interface", 12: "function", 13: "variable", 14: "constant", 15: "string", 16: "number", 17: "boolean", 18: "array",
-	19: "object", 20: "key", 21: "null", 22: "enum member", 23: "struct", 24: "event", 25: "operator", 26: "type parameter",
+	1: "file", 2: "module", 3: "namespace", 4: "package", 5: "class", 6: "method", 7: "property",
+	8: "field", 9: "constructor",
+	10: "enum", 11: "interface", 12: "function", 13: "variable", 14: "constant", 15: "string", 16: "number",
+	17: "boolean", 18: "array",
+	19: "object", 20: "key", 21: "null", 22: "enum member", 23: "struct", 24: "event",
+	25: "operator", 26: "type parameter",
 }
 
 // severityNames are those of LSP, as an agent reads them.

@@ -17,7 +17,8 @@ func advertiseLenses(c *protocol.ServerCapabilities) {
 
 // codeLens serves textDocument/codeLens: what can be done with an agent file, Run test in
 // a file of tests, and Run above the lines of any other document that call an agent.
-func (h *Handlers) codeLens(ctx context.Context, s *workspace.Snapshot, p *protocol.CodeLensParams) ([]protocol.CodeLens, error) {
+func (h *Handlers) codeLens(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.CodeLensParams) ([]protocol.CodeLens, error) {
 	if f, ok := h.bare(s).testFile(p.TextDocument.URI); ok {
 		return lensesOut(h.bare(s).columnsOf(f.Text), h.bare(s).testLenses(f))
 	}

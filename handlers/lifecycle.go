@@ -34,14 +34,16 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 		}
 	}
 	encoding := workspace.Negotiate(offered)
-	for _, change := range []workspace.Change{workspace.Negotiated{Encoding: encoding}, workspace.FoldersSet{Folders: folders}} {
+	for _, change := range []workspace.Change{workspace.Negotiated{Encoding: encoding},
+		workspace.FoldersSet{Folders: folders}} {
 		if _, err := h.Workspace.Apply(change); err != nil {
 			return nil, err
 		}
 	}
 	h.setRefreshers()
 	h.daemon, err = h.Build(h.ctx, Site{
-		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice, Problems: h.setProblems, Health: h.sessionHealth,
+		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice,
+		Problems: h.setProblems, Health: h.sessionHealth,
 	})
 	if err != nil {
 		return nil, err
@@ -53,7 +55,8 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 	if p.ProcessID != nil {
 		h.Peer.WatchParent(int(*p.ProcessID))
 	}
-	result := &protocol.InitializeResult{ServerInfo: protocol.ServerInfo{Name: "agentls", Version: protocol.NewOptional(h.Version)}}
+	result := &protocol.InitializeResult{ServerInfo: protocol.ServerInfo{Name: "agentls",
+		Version: protocol.NewOptional(h.Version)}}
 	result.Capabilities.PositionEncoding = protocol.PositionEncodingKind(encoding.String())
 	for _, r := range h.Routes() {
 		if r.Grant != nil {
@@ -61,8 +64,10 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 		}
 	}
 	ours, err := json.Marshal(map[string]any{"agents": wire.ServerCapabilities{
-		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks), string(guard.Edits), string(guard.Free)},
-		Sessions: true, Steer: true, Changes: true, Checkpoints: true, Memory: true, Graph: true, Tests: h.daemon.RunTest != nil,
+		Version: wire.Version, Modes: []string{string(guard.Plan), string(guard.Asks),
+			string(guard.Edits), string(guard.Free)},
+		Sessions: true, Steer: true, Changes: true, Checkpoints: true, Memory: true, Graph: true,
+		Tests: h.daemon.RunTest != nil,
 	}})
 	if err != nil {
 		return nil, err
@@ -100,7 +105,8 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 	}
 	if w := p.Capabilities.Workspace; w != nil {
 		h.edits.applies = w.ApplyEdit != nil && *w.ApplyEdit
-		h.edits.versions = w.WorkspaceEdit != nil && w.WorkspaceEdit.DocumentChanges != nil && *w.WorkspaceEdit.DocumentChanges
+		h.edits.versions = w.WorkspaceEdit != nil && w.WorkspaceEdit.DocumentChanges != nil &&
+			*w.WorkspaceEdit.DocumentChanges
 	}
 	return nil
 }
@@ -190,7 +196,8 @@ func (h *Handlers) reportStatus() {
 		case <-h.ctx.Done():
 			return
 		}
-		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.daemon.Agents.Live()), Waiting: h.daemon.Agents.Waiting()}
+		now := wire.StatusParams{Health: "ok", ActiveRuns: len(h.daemon.Agents.Live()),
+			Waiting: h.daemon.Agents.Waiting()}
 		h.mu.Lock()
 		switch {
 		case len(h.unhealthy) > 0:

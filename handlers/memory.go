@@ -13,7 +13,8 @@ import (
 )
 
 // listMemory serves agents/memory/list.
-func (h *Handlers) listMemory(ctx context.Context, _ struct{}, p *wire.MemoryListParams) (*wire.MemoryListResult, error) {
+func (h *Handlers) listMemory(ctx context.Context, _ struct{},
+	p *wire.MemoryListParams) (*wire.MemoryListResult, error) {
 	stores, problems, err := h.memories(ctx, p.Store, p.All)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,8 @@ func (h *Handlers) listMemory(ctx context.Context, _ struct{}, p *wire.MemoryLis
 
 // memories returns the store of an id or, without one, those of the workspace or all, and
 // what keeps others from being read.
-func (h *Handlers) memories(ctx context.Context, id string, all bool) (stores []memory.Stored, problems []string, err error) {
+func (h *Handlers) memories(ctx context.Context, id string, all bool) (stores []memory.Stored,
+	problems []string, err error) {
 	if id != "" {
 		one, err := h.daemon.Agents.MemoryStore(ctx, id)
 		return []memory.Stored{one}, []string{}, err
@@ -65,7 +67,8 @@ func (h *Handlers) memoryRecords(found []memory.Found) []wire.MemoryRecord {
 	all := make([]wire.MemoryRecord, 0, len(found))
 	for _, f := range found {
 		r := wire.MemoryRecord{
-			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.displayText([]byte(f.Content))), Agent: f.Agent, Session: f.Session,
+			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.displayText([]byte(f.Content))),
+			Agent: f.Agent, Session: f.Session,
 			Time: stamp(f.Time), Taint: f.Taint, Score: f.Score,
 		}
 		if len(f.Metadata) > 0 {
@@ -77,7 +80,8 @@ func (h *Handlers) memoryRecords(found []memory.Found) []wire.MemoryRecord {
 }
 
 // searchMemory serves agents/memory/search.
-func (h *Handlers) searchMemory(ctx context.Context, _ struct{}, p *wire.MemorySearchParams) (*wire.MemorySearchResult, error) {
+func (h *Handlers) searchMemory(ctx context.Context, _ struct{},
+	p *wire.MemorySearchParams) (*wire.MemorySearchResult, error) {
 	stores, problems, err := h.memories(ctx, p.Store, p.All)
 	if err != nil {
 		return nil, err
@@ -93,7 +97,8 @@ func (h *Handlers) searchMemory(ctx context.Context, _ struct{}, p *wire.MemoryS
 const stays = "The logs of sessions keep what was said in them: `agentls sessions delete` erases one."
 
 // deleteMemory serves agents/memory/delete.
-func (h *Handlers) deleteMemory(ctx context.Context, _ struct{}, p *wire.MemoryDeleteParams) (*wire.MemoryDeleteResult, error) {
+func (h *Handlers) deleteMemory(ctx context.Context, _ struct{},
+	p *wire.MemoryDeleteParams) (*wire.MemoryDeleteResult, error) {
 	s, err := h.daemon.Agents.MemoryStore(ctx, p.Store)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ type naming struct {
 // naming returns what names an agent at a position; false where nothing does. agent
 // says that the file is an agent's. The agents are waited for only where something
 // may name one: editors ask of every place of every file, wherever the cursor rests.
-func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol.TextDocumentPositionParams) (a *query, n naming, agent, ok bool, err error) {
+func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol.TextDocumentPositionParams) (a *query,
+	n naming, agent, ok bool, err error) {
 	name := p.TextDocument.URI
 	a = h.bare(s)
 	f, agent := a.file(name)
@@ -88,7 +89,8 @@ func (n naming) references(declaration bool) []language.Location {
 // goToDefinition serves textDocument/definition: from any place that names an agent
 // to its name in its own file. A client that takes links is told as well how far
 // the name reaches that it came from, which no editor's words do.
-func (h *Handlers) goToDefinition(ctx context.Context, s *workspace.Snapshot, p *protocol.DefinitionParams) (protocol.DefinitionResult, error) {
+func (h *Handlers) goToDefinition(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.DefinitionParams) (protocol.DefinitionResult, error) {
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	if !ok || err != nil {
 		return nil, err
@@ -103,12 +105,14 @@ func (h *Handlers) goToDefinition(ctx context.Context, s *workspace.Snapshot, p 
 		return &location, nil
 	}
 	origin := t.of(n.uri).out(n.Range)
-	return protocol.DefinitionLinkSlice{{OriginSelectionRange: &origin, TargetURI: location.URI, TargetRange: location.Range, TargetSelectionRange: location.Range}}, nil
+	return protocol.DefinitionLinkSlice{{OriginSelectionRange: &origin, TargetURI: location.URI,
+		TargetRange: location.Range, TargetSelectionRange: location.Range}}, nil
 }
 
 // findReferences serves textDocument/references over agent files, the lines of open
 // documents that call agents, and settings.
-func (h *Handlers) findReferences(ctx context.Context, s *workspace.Snapshot, p *protocol.ReferenceParams) ([]protocol.Location, error) {
+func (h *Handlers) findReferences(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ReferenceParams) ([]protocol.Location, error) {
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	if !ok || err != nil {
 		return nil, err
@@ -123,13 +127,15 @@ func (h *Handlers) findReferences(ctx context.Context, s *workspace.Snapshot, p 
 
 // highlight serves textDocument/documentHighlight: the places of the file that name
 // the agent under the cursor. They are looked for in no other file.
-func (h *Handlers) highlight(ctx context.Context, s *workspace.Snapshot, p *protocol.DocumentHighlightParams) ([]protocol.DocumentHighlight, error) {
+func (h *Handlers) highlight(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentHighlightParams) ([]protocol.DocumentHighlight, error) {
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)
 	if !ok || err != nil {
 		return nil, err
 	}
 	n.sources.Read, n.sources.Open = nil, nil
-	n.sources.Documents = slices.DeleteFunc(n.sources.Documents, func(d language.Document) bool { return d.URI != n.uri })
+	n.sources.Documents = slices.DeleteFunc(n.sources.Documents,
+		func(d language.Document) bool { return d.URI != n.uri })
 	n.sources.Named = slices.DeleteFunc(n.sources.Named, func(at language.Named) bool { return at.URI != n.uri })
 	columns := a.texts().of(n.uri)
 	var found []protocol.DocumentHighlight
@@ -146,13 +152,15 @@ func (h *Handlers) highlight(ctx context.Context, s *workspace.Snapshot, p *prot
 const maxSymbols = 1000
 
 // findSymbols serves workspace/symbol: agents by their names and titles.
-func (h *Handlers) findSymbols(ctx context.Context, s *workspace.Snapshot, p *protocol.WorkspaceSymbolParams) (protocol.SymbolInformationSlice, error) {
+func (h *Handlers) findSymbols(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.WorkspaceSymbolParams) (protocol.SymbolInformationSlice, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	t := a.texts()
-	found := language.WorkspaceSymbols(&language.World{Agents: a.catalog}, language.Sources{URI: a.uri, Open: a.agentFiles()}, p.Query)
+	found := language.WorkspaceSymbols(&language.World{Agents: a.catalog},
+		language.Sources{URI: a.uri, Open: a.agentFiles()}, p.Query)
 	list := protocol.SymbolInformationSlice{}
 	for _, symbol := range found[:min(len(found), maxSymbols)] {
 		if err := ctx.Err(); err != nil {

@@ -51,7 +51,8 @@ func (a *query) overlapping(d *definition.Definition, problems []definition.Prob
 		}
 		if o.Other.Path != "" {
 			other, _ := evidenceOf(o.Other, o.By)
-			p.Related = []definition.Related{{URI: definition.FileURI(o.Other.Path), Range: other, Message: fmt.Sprintf("The %s of %s are here.", alike, o.Other.Name)}}
+			p.Related = []definition.Related{{URI: definition.FileURI(o.Other.Path), Range: other,
+				Message: fmt.Sprintf("The %s of %s are here.", alike, o.Other.Name)}}
 		}
 		found = append(found, p)
 	}
@@ -60,7 +61,8 @@ func (a *query) overlapping(d *definition.Definition, problems []definition.Prob
 	}
 	all := slices.Concat(problems, found)
 	slices.SortStableFunc(all, func(x, y definition.Problem) int {
-		return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line), cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
+		return cmp.Or(cmp.Compare(x.Range.Start.Line, y.Range.Start.Line),
+			cmp.Compare(x.Range.Start.Character, y.Range.Start.Character))
 	})
 	return all
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // listPermissions serves agents/permissions/list.
-func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.PermissionsListParams) (*wire.PermissionsListResult, error) {
+func (h *Handlers) listPermissions(_ context.Context, _ struct{},
+	p *wire.PermissionsListParams) (*wire.PermissionsListResult, error) {
 	all, err := h.daemon.Agents.Permissions(p.Session)
 	if err != nil {
 		return nil, err
@@ -17,7 +18,8 @@ func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.Permis
 	result := &wire.PermissionsListResult{Permissions: []wire.Permission{}}
 	for _, g := range all {
 		result.Permissions = append(result.Permissions, wire.Permission{
-			ID: g.ID, Agent: g.Agent, Tool: g.Tool, Pattern: tool.Escape(g.Covers), Scope: string(g.Scope), Decision: "allow",
+			ID: g.ID, Agent: g.Agent, Tool: g.Tool, Pattern: tool.Escape(g.Covers),
+			Scope: string(g.Scope), Decision: "allow",
 			Session: g.Session, Run: g.Run, Since: stamp(g.Since),
 		})
 	}
@@ -25,7 +27,8 @@ func (h *Handlers) listPermissions(_ context.Context, _ struct{}, p *wire.Permis
 }
 
 // forgetPermission serves agents/permissions/forget.
-func (h *Handlers) forgetPermission(_ context.Context, _ struct{}, p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
+func (h *Handlers) forgetPermission(_ context.Context, _ struct{},
+	p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
 	gone, err := h.daemon.Agents.ForgetPermission(strings.Clone(p.ID))
 	if err != nil {
 		return nil, err

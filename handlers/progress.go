@@ -42,7 +42,8 @@ func (h *Handlers) beginProgress(ctx context.Context, live *agents.Live, raw []b
 		p.logs = h.plain
 		return p
 	}
-	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: live.Agent, Message: live.Routed, Cancellable: true})
+	on, err := h.Peer.BeginProgress(ctx, server.ProgressStart{Token: token, Title: live.Agent,
+		Message: live.Routed, Cancellable: true})
 	if err != nil {
 		h.Log.Warn("the progress of a run is not shown", "run", live.ID, "err", err)
 		return p

@@ -55,7 +55,8 @@ func (h *Handlers) findable(name uri.URI) bool {
 		return false
 	}
 	base := filepath.Base(path)
-	return isTestFile(base) || base == filepath.Base(workspace.ProjectSettings) || workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
+	return isTestFile(base) || base == filepath.Base(workspace.ProjectSettings) ||
+		workspace.IsAgentFile(filepath.Join(".gemini", "agents", base))
 }
 
 // publish tells findings whenever they may be others, until the connection ends.
@@ -128,7 +129,8 @@ func (h *Handlers) tellReport(ctx context.Context, r *report) bool {
 		}
 	}
 	p := &protocol.PublishDiagnosticsParams{URI: r.uri, Diagnostics: r.items}
-	if publish := h.client.TextDocument.PublishDiagnostics; now.open && publish != nil && publish.VersionSupport != nil && *publish.VersionSupport {
+	if publish := h.client.TextDocument.PublishDiagnostics; now.open && publish != nil &&
+		publish.VersionSupport != nil && *publish.VersionSupport {
 		p.Version = protocol.NewOptional(now.version)
 	}
 	h.notify(protocol.MethodTextDocumentPublishDiagnostics, p)

@@ -151,7 +151,8 @@ func (a *query) read(d *workspace.Document, path string, place registry.Place) *
 func (a *query) open(name uri.URI, path string, place registry.Place, text string) *language.File {
 	k := a.h.daemon.Knowledge
 	return language.Open(definition.Source{
-		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model, Installed: k.Installed,
+		Path: path, Folder: place.Folder, Scope: place.Scope, URI: string(name), Data: []byte(text), Model: k.Model,
+		Installed: k.Installed,
 	})
 }
 
@@ -223,8 +224,9 @@ func (a *query) folderOf(name uri.URI) string {
 func (a *query) world(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
-		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table, Templates: h.written.template.in(h.daemon.Templates, h.daemon.Locale),
-		Exists: there,
+		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table,
+		Templates: h.written.template.in(h.daemon.Templates, h.daemon.Locale),
+		Exists:    there,
 	}
 	if h.daemon.Settings != nil {
 		w.Model = h.daemon.Settings(folder).Model
@@ -284,7 +286,8 @@ func toolOffered(t tool.Tool, aliases []string) language.Tool {
 	}
 	return language.Tool{
 		Name: s.Name, Aliases: aliases, Risk: risk, Summary: summary,
-		Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) + model.EstimateTokens(string(s.Parameters)),
+		Tokens: model.EstimateTokens(s.Name) + model.EstimateTokens(s.Description) +
+			model.EstimateTokens(string(s.Parameters)),
 	}
 }
 
@@ -318,7 +321,8 @@ func (a *query) sources() language.Sources {
 	}
 	for d := range a.snapshot.Documents() {
 		if !agentFile[string(d.URI)] && !d.Lost {
-			s.Documents = append(s.Documents, language.Document{URI: string(d.URI), Folder: a.folderOf(d.URI), LanguageID: d.LanguageID, Text: d.Text})
+			s.Documents = append(s.Documents, language.Document{URI: string(d.URI), Folder: a.folderOf(d.URI),
+				LanguageID: d.LanguageID, Text: d.Text})
 		}
 	}
 	slices.SortFunc(s.Documents, func(x, y language.Document) int { return cmp.Compare(x.URI, y.URI) })

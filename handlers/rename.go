@@ -21,7 +21,8 @@ import (
 // a position, and the name. It is null where no agent is named, so that other
 // servers can rename what stands there; an agent that cannot be renamed is refused
 // with the reason.
-func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *protocol.PrepareRenameParams) (protocol.PrepareRenameResult, error) {
+func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.PrepareRenameParams) (protocol.PrepareRenameResult, error) {
 	if err := h.bare(s).checkKnown(p.TextDocument.URI); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,8 @@ func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot, p *
 // For a client that renames no files the edit has the texts alone: all agents work
 // as before, and the person is told that the file keeps its name, which is a
 // warning and no more.
-func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot, p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) {
+func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) {
 	if err := h.bare(s).checkKnown(p.TextDocument.URI); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,9 @@ func (a *query) checkKnown(name uri.URI) error {
 
 // changeConflict is the error of a change that a document is in the way of.
 func changeConflict(name uri.URI) error {
-	e := fault.New(fault.Stale, "handlers.rename", "a change of %s could not be followed, so its text is not known; save it, close it and open it again", baseOf(string(name)))
+	e := fault.New(fault.Stale, "handlers.rename",
+		"a change of %s could not be followed, so its text is not known; save it, close it and open it again",
+		baseOf(string(name)))
 	return e.Because(fault.Refused)
 }
 
@@ -111,7 +115,8 @@ func (a *query) allKnown(change language.WorkspaceEdit, old string) error {
 	}
 	var lost []uri.URI
 	for d := range a.snapshot.Documents() {
-		if d.Lost && a.edited(d.URI) && strings.Contains(d.Text, old) && (strings.Contains(d.Text, "@") || a.h.findable(d.URI)) {
+		if d.Lost && a.edited(d.URI) && strings.Contains(d.Text, old) &&
+			(strings.Contains(d.Text, "@") || a.h.findable(d.URI)) {
 			lost = append(lost, d.URI)
 		}
 	}
@@ -152,7 +157,8 @@ func (h *Handlers) renames(c *protocol.ServerCapabilities) {
 // file another name, and the agent was called after it, the agent is renamed along
 // with all that names it. Where it cannot have that name it keeps its own, and the
 // person is told why.
-func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p *protocol.RenameFilesParams) (*protocol.WorkspaceEdit, error) {
+func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.RenameFilesParams) (*protocol.WorkspaceEdit, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -172,17 +178,21 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 		}
 		stem := stemOf(path)
 		if a.checkKnown(uri.URI(r.OldURI)) != nil {
-			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.", stemOf(baseOf(r.OldURI)), fault.Message(a.checkKnown(uri.URI(r.OldURI)))))
+			h.tell(protocol.MessageTypeWarning, fmt.Sprintf("The agent %s keeps its name: %s.",
+				stemOf(baseOf(r.OldURI)), fault.Message(a.checkKnown(uri.URI(r.OldURI)))))
 			continue
 		}
 		f, ok := a.file(uri.URI(r.OldURI))
-		if !ok || filepath.Dir(path) != filepath.Dir(f.Path) || f.Definition.Name != stemOf(f.Path) || stem == stemOf(f.Path) {
+		if !ok || filepath.Dir(path) != filepath.Dir(f.Path) || f.Definition.Name != stemOf(f.Path) ||
+			stem == stemOf(f.Path) {
 			continue
 		}
 		change, err := language.RenameFile(w, sources, f, stem)
 		for i, other := range given {
 			if err == nil && names[i] == stem && (other.Folder == f.Folder || f.Folder == "" || other.Folder == "") {
-				err = fault.New(fault.Invalid, "handlers.rename", "%s gets the name %s at the same time, and one would hide the other; choose another", filepath.Base(other.Path), stem)
+				err = fault.New(fault.Invalid, "handlers.rename",
+					"%s gets the name %s at the same time, and one would hide the other; choose another",
+					filepath.Base(other.Path), stem)
 			}
 		}
 		if err == nil {
@@ -191,7 +201,8 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot, p
 		if err != nil {
 			what := "The agent " + f.Definition.Name + " keeps its name"
 			if !f.OwnName() {
-				what = "What names the agent " + f.Definition.Name + " is left as it is, though its file is called otherwise"
+				what = "What names the agent " + f.Definition.Name +
+					" is left as it is, though its file is called otherwise"
 			}
 			h.tell(protocol.MessageTypeWarning, what+": "+fault.Message(err)+".")
 			continue
@@ -221,6 +232,7 @@ func willRename(c *protocol.ServerCapabilities) {
 	}
 	scheme := "file"
 	c.Workspace.FileOperations.WillRename = protocol.FileOperationRegistrationOptions{Filters: []protocol.FileOperationFilter{{
-		Scheme: &scheme, Pattern: protocol.FileOperationPattern{Glob: agentGlob, Matches: protocol.FileOperationPatternKindFile},
+		Scheme: &scheme, Pattern: protocol.FileOperationPattern{Glob: agentGlob,
+			Matches: protocol.FileOperationPatternKindFile},
 	}}}
 }

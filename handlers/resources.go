@@ -20,7 +20,8 @@ import (
 
 // resourceForm is a resource of an MCP server in a text, as @server:scheme://path
 // (spec 9.1).
-var resourceForm = regexp.MustCompile(`(?:^|[\s(])(@([A-Za-z0-9_-]+):([A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `)\]]+))`)
+var resourceForm = regexp.MustCompile(`(?:^|[\s(])(@([A-Za-z0-9_-]+):([A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" +
+	`)\]]+))`)
 
 // resourcesIn returns the resources that a text names, of servers that there are.
 func (h *Handlers) resourcesIn(text string) []string {
@@ -45,23 +46,28 @@ const (
 )
 
 // resourcesOf is resources with the time that they have.
-func (h *Handlers) resourcesOf(ctx context.Context, folder string, references []string) (map[string]activity.ContentBlock, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, resourcesWait, fmt.Errorf("the resources of the request were not there after %v", resourcesWait))
+func (h *Handlers) resourcesOf(ctx context.Context, folder string,
+	references []string) (map[string]activity.ContentBlock, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, resourcesWait,
+		fmt.Errorf("the resources of the request were not there after %v", resourcesWait))
 	defer cancel()
 	return h.resources(ctx, folder, references)
 }
 
 // resources reads the resources among references, all at once; others are left out.
 // What cannot be read until ctx ends is named with the reason.
-func (h *Handlers) resources(ctx context.Context, folder string, references []string) (map[string]activity.ContentBlock, error) {
+func (h *Handlers) resources(ctx context.Context, folder string,
+	references []string) (map[string]activity.ContentBlock, error) {
 	var refs []string
 	for _, ref := range references {
-		if rest, is := strings.CutPrefix(ref, "@"); is && h.daemon.MCP != nil && strings.Contains(rest, ":") && !slices.Contains(refs, ref) {
+		if rest, is := strings.CutPrefix(ref, "@"); is && h.daemon.MCP != nil && strings.Contains(rest, ":") &&
+			!slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
 	}
 	if len(refs) > maxResources {
-		return nil, server.BadParams(wire.MethodRun, "references", "has %d resources of MCP servers; name %d at most", len(refs), maxResources)
+		return nil, server.BadParams(wire.MethodRun, "references", "has %d resources of MCP servers; name %d at most",
+			len(refs), maxResources)
 	}
 	var mu sync.Mutex
 	blocks := make(map[string]activity.ContentBlock)
@@ -72,7 +78,8 @@ func (h *Handlers) resources(ctx context.Context, folder string, references []st
 			block := activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref}}
 			text, err := h.daemon.MCP.Resource(ctx, cmp.Or(folder, h.firstFolder()), of, uri)
 			if block.Resource.Text = text; err != nil {
-				block = activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref + ", whose text is not there: " + tool.Escape(err.Error())}
+				block = activity.ContentBlock{Type: "resource_link", URI: ref,
+					Name: ref + ", whose text is not there: " + tool.Escape(err.Error())}
 			}
 			mu.Lock()
 			defer mu.Unlock()

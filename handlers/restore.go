@@ -30,13 +30,15 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	case d.Lost:
 		return lostDocument(path)
 	case string(d.Digest()) != base:
-		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read", path).Because(fault.OutOfDate)
+		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read",
+			path).Because(fault.OutOfDate)
 	case to == nil:
 		return p.h.deleteOpen(ctx, d, path, base, label)
 	case p.h.edits.applies:
 		return p.h.applyExactly(ctx, d, to.Text, label)
 	case d.Dirty():
-		return fault.New(fault.Denied, op, "%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
+		return fault.New(fault.Denied, op,
+			"%s has unsaved changes in an editor that takes no edits; ask the person to save it", path)
 	}
 	disk, err := p.h.disk(path)
 	if err != nil {

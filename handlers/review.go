@@ -336,7 +336,8 @@ func trustLines(folder string, a workspace.Active) (lines []string, all bool) {
 	if len(brings) == 0 {
 		brings = []string{"nothing now"}
 	}
-	lines = []string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:", tool.Visible(folder, commandBlanks, false))}
+	lines = []string{fmt.Sprintf("Trust the folder %s? What it brings then takes effect:",
+		tool.Visible(folder, commandBlanks, false))}
 	for _, line := range brings {
 		lines = append(lines, line+".") // editors show the lines as one
 	}
@@ -391,7 +392,8 @@ func reviewLines(folder string, pending []Pending) (lines []string, all bool) {
 			fresh = append(fresh, p.TrustItem)
 		}
 	}
-	lines = []string{fmt.Sprintf("Changed since you approved it in the folder %s; review it before it takes effect:", tool.Visible(folder, commandBlanks, false))}
+	lines = []string{fmt.Sprintf("Changed since you approved it in the folder %s; review it before it takes effect:",
+		tool.Visible(folder, commandBlanks, false))}
 	others, named := counts(changed, nil)
 	for _, line := range others {
 		lines = append(lines, "changed: "+line)

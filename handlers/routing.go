@@ -25,7 +25,8 @@ func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.Rou
 			folder = f.Canonical
 		}
 	}
-	decided, err := h.daemon.Agents.Route(ctx, agents.RoutingRequest{Input: p.Input, Strategy: p.Strategy, Folder: folder})
+	decided, err := h.daemon.Agents.Route(ctx, agents.RoutingRequest{Input: p.Input,
+		Strategy: p.Strategy, Folder: folder})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetP
 }
 
 func noSetting(key string) error {
-	return fault.New(fault.NotFound, "handlers.config", "there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
+	return fault.New(fault.NotFound, "handlers.config",
+		"there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
 }
 
 // displayText returns what may be shown of a text.

@@ -117,7 +117,8 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session), Frontend: h.person(s), Client: h.ctx}
+	r := agents.Resume{Run: strings.Clone(p.Run), Session: strings.Clone(p.Session),
+		Frontend: h.person(s), Client: h.ctx}
 	if e := p.Extend; e != nil {
 		r.More = agents.Extension{Turns: e.Turns, Seconds: e.Seconds, Tokens: e.Tokens, USD: e.USD}
 	}
@@ -137,7 +138,8 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	st := agents.Start{
 		Agent: strings.Clone(p.Agent), Input: p.Input, Session: strings.Clone(p.Session), Run: strings.Clone(p.Run),
 		Inputs: slices.Clone(p.Inputs), Context: p.Context, Mode: definition.Mode(p.Mode), Queue: p.Queue,
-		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Frontend: h.person(s), Client: h.ctx, Trace: p.Trace,
+		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Frontend: h.person(s),
+		Client: h.ctx, Trace: p.Trace,
 	}
 	if st.Agent == "" && st.Session != "" {
 		st.Agent = h.daemon.Agents.AgentOf(st.Session)
@@ -149,7 +151,8 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		}
 	} else if len(p.Input) == 0 {
 		entry, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main"))
-		if err == nil && entry.Definition.Query == "" && entry.Definition.Output == nil && entry.Definition.Mode != definition.Task && st.Mode != definition.Task {
+		if err == nil && entry.Definition.Query == "" && entry.Definition.Output == nil &&
+			entry.Definition.Mode != definition.Task && st.Mode != definition.Task {
 			return nil, server.BadParams(wire.MethodRun, "input", "is required: a string or content blocks")
 		}
 	}
@@ -178,7 +181,8 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			if d, ok := s.DocumentAt(saved.Path); ok && !d.Lost {
 				k := h.daemon.Knowledge
 				st.Definition = definition.Parse(definition.Source{
-					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, URI: string(d.URI), Data: []byte(d.Text), Updated: h.Now(),
+					Path: saved.Path, Folder: saved.Folder, Scope: saved.Scope, URI: string(d.URI),
+					Data: []byte(d.Text), Updated: h.Now(),
 					Model: k.Model, Installed: k.Installed,
 				})
 			}
@@ -334,7 +338,8 @@ func isOutside(err error) bool {
 // its text. What agents may not read by themselves they are not given by a name
 // either: a file outside of the workspace, and one that holds credentials, unless
 // the person's own settings reveal it, are named only (SEC-20).
-func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents.Frontend, ref string) (activity.ContentBlock, tool.Taint) {
+func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents.Frontend,
+	ref string) (activity.ContentBlock, tool.Taint) {
 	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
 	path, ok := filePath(ref)
 	if !ok {
@@ -351,12 +356,14 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents
 	case file == nil || file.Binary || len(file.Text) > maxReference:
 		return link, tool.Clean
 	}
-	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type, Text: file.Text}}, env.TaintOf(place.Real)
+	return activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref, MimeType: file.Type,
+		Text: file.Text}}, env.TaintOf(place.Real)
 }
 
 // nameable returns a file that is named to an agent, nil for one that cannot be
 // read, and why its text is not given to agents, "" where it may be.
-func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.Frontend, path string) (place tool.Place, file *tool.File, why string) {
+func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.Frontend,
+	path string) (place tool.Place, file *tool.File, why string) {
 	place, err := tool.Resolve(env, path)
 	if isOutside(err) {
 		return place, nil, "it is outside of the workspace"

@@ -37,7 +37,8 @@ func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question)
 	if q.Title != "" && q.Title != agent+" asks" {
 		lines = append(lines, tool.Escape(q.Title))
 	}
-	lines = append(lines, escapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.", scratchEnd, "", "")
+	lines = append(lines, escapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.",
+		scratchEnd, "", "")
 	asked := strings.Join(lines, "\n")
 	path, err := d.h.newShown(agent + " asks " + newNonce()[:4] + ".md") // an editor may still show an earlier one
 	if err == nil {
@@ -104,7 +105,10 @@ func answerIn(text, asked string) string {
 		return strings.TrimSpace(below)
 	}
 	known := strings.Split(asked, "\n")
-	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line != "" && slices.Contains(known, line) })
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return line != "" &&
+			slices.Contains(known, line)
+	})
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 

@@ -28,7 +28,8 @@ type selected struct {
 // commandRunOnSelection takes [uri?, range?, agent?, prompt?], or one object.
 // What is left open it asks; the person may choose nothing, and then nothing
 // runs.
-func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	run, err := selectionArguments(p)
 	if err != nil {
 		return nil, invalidArguments(err)
@@ -39,7 +40,8 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 		return nil, err
 	}
 	if run.Context, err = about(d, run.Range, s.Encoding()); err != nil {
-		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have a range that is not in the document: %v", err)
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"have a range that is not in the document: %v", err)
 	}
 	if h.withhold(ctx, s, run.Context) || run.Context.Selection == nil {
 		run.References = append(run.References, string(d.URI)) // it is about all of the file, or says why not
@@ -122,7 +124,8 @@ func about(d *workspace.Document, r *definition.Range, e workspace.Encoding) (*a
 // chooseDocument returns the open document of a URI; without one, the only one
 // that is open, or the one that the person chooses. nil means that they chose
 // none.
-func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot, name string) (*workspace.Document, error) {
+func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot,
+	name string) (*workspace.Document, error) {
 	if name != "" {
 		if d, ok := s.Document(uri.URI(name)); ok {
 			return d, nil
@@ -132,12 +135,17 @@ func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot, na
 				return d, nil
 			}
 		}
-		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "name %q, which is not open in this editor", name)
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"name %q, which is not open in this editor", name)
 	}
-	open := slices.SortedFunc(s.Documents(), func(a, b *workspace.Document) int { return strings.Compare(string(a.URI), string(b.URI)) })
+	open := slices.SortedFunc(s.Documents(), func(a, b *workspace.Document) int {
+		return strings.Compare(string(a.URI),
+			string(b.URI))
+	})
 	switch len(open) {
 	case 0:
-		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "have to name a document: none is open")
+		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
+			"have to name a document: none is open")
 	case 1:
 		return open[0], nil
 	}

@@ -31,7 +31,8 @@ func (h *Handlers) listServers(_ context.Context, _ struct{}, p *wire.MCPListPar
 }
 
 // restartServer serves agents/mcp/restart.
-func (h *Handlers) restartServer(ctx context.Context, _ struct{}, p *wire.MCPRestartParams) (*wire.MCPServerResult, error) {
+func (h *Handlers) restartServer(ctx context.Context, _ struct{},
+	p *wire.MCPRestartParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
 				External bool   `json:"external"`
 			}{p.Address, true}
 			var result protocol.ShowDocumentResult
-			if err := h.Peer.Call(ctx, protocol.MethodWindowShowDocument, &page, &result); err == nil && result.Success {
+			if err := h.Peer.Call(ctx, protocol.MethodWindowShowDocument, &page, &result); err == nil &&
+				result.Success {
 				return nil
 			}
 		}
@@ -103,7 +105,8 @@ func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
 }
 
 // logoutServer serves agents/mcp/logout.
-func (h *Handlers) logoutServer(ctx context.Context, _ struct{}, p *wire.MCPLogoutParams) (*wire.MCPServerResult, error) {
+func (h *Handlers) logoutServer(ctx context.Context, _ struct{},
+	p *wire.MCPLogoutParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
 		return nil, err
@@ -135,7 +138,8 @@ func (h *Handlers) serverFolder(named string) (string, error) {
 	if err == nil && slices.Contains(folders, u.FsPath()) {
 		return u.FsPath(), nil
 	}
-	return "", fault.New(fault.NotFound, "handlers.servers", "%s is not a folder of the workspace; open it first", named)
+	return "", fault.New(fault.NotFound, "handlers.servers", "%s is not a folder of the workspace; open it first",
+		named)
 }
 
 // serverInfo puts what is known of a server into the words of the protocol. What
@@ -148,7 +152,8 @@ func (h *Handlers) serverInfo(s mcp.State) wire.MCPServer {
 		return string(h.daemon.Mask([]byte(text)))
 	}
 	info := wire.MCPServer{
-		Name: s.Name, Scope: "global", Command: shown(s.Command), URL: shown(s.URL), Description: s.Description, State: s.State, Why: shown(s.Why), Title: s.Title, Version: s.Version,
+		Name: s.Name, Scope: "global", Command: shown(s.Command), URL: shown(s.URL), Description: s.Description,
+		State: s.State, Why: shown(s.Why), Title: s.Title, Version: s.Version,
 		Tools: serverTools(s.Tools), LeftOut: s.Left, Calls: s.Calls, Errors: s.Errors,
 		P50Ms: milliseconds(s.P50), P95Ms: milliseconds(s.P95),
 	}

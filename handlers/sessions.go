@@ -20,7 +20,8 @@ import (
 const pageOfSessions = 100
 
 // listSessions serves agents/session/list. No session is opened for it.
-func (h *Handlers) listSessions(_ context.Context, _ struct{}, p *wire.SessionListParams) (*wire.SessionListResult, error) {
+func (h *Handlers) listSessions(_ context.Context, _ struct{},
+	p *wire.SessionListParams) (*wire.SessionListResult, error) {
 	limit := p.Limit
 	if limit == 0 {
 		limit = pageOfSessions
@@ -47,15 +48,18 @@ func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionPara
 	}
 	result := &wire.SessionGetResult{Session: sessionOut(info), Runs: []wire.SessionRun{}}
 	for _, r := range runs {
-		result.Runs = append(result.Runs, wire.SessionRun{Run: r.Run, Agent: r.Agent, State: string(r.State), Reason: string(r.Reason)})
+		result.Runs = append(result.Runs, wire.SessionRun{Run: r.Run, Agent: r.Agent, State: string(r.State),
+			Reason: string(r.Reason)})
 	}
 	return result, nil
 }
 
 func sessionOut(info session.Info) wire.Session {
 	s := wire.Session{
-		Session: info.Session, Title: info.Title, Agent: info.Agent, CreatedAt: stamp(info.CreatedAt), UpdatedAt: stamp(info.UpdatedAt),
-		Agents: list(info.Agents), AgentChain: list(info.AgentChain), HandoffCount: info.HandoffCount, Runs: info.Runs,
+		Session: info.Session, Title: info.Title, Agent: info.Agent, CreatedAt: stamp(info.CreatedAt),
+		UpdatedAt: stamp(info.UpdatedAt),
+		Agents:    list(info.Agents), AgentChain: list(info.AgentChain),
+		HandoffCount: info.HandoffCount, Runs: info.Runs,
 		State: string(info.State), Usage: info.Usage, Cost: info.Cost, Locked: info.Locked, Problem: info.Problem,
 	}
 	if info.Folder != "" {
@@ -65,7 +69,8 @@ func sessionOut(info session.Info) wire.Session {
 }
 
 // newSession serves agents/session/new.
-func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNewParams) (*wire.SessionNewResult, error) {
+func (h *Handlers) newSession(ctx context.Context, _ struct{},
+	p *wire.SessionNewParams) (*wire.SessionNewResult, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err
@@ -76,7 +81,8 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{}, p *wire.SessionNe
 			return nil, h.encodeError(err)
 		}
 		if !entry.Definition.UserInvocable {
-			return nil, server.BadParams(wire.MethodSessionNew, "agent", "is %s, which is not meant to be talked to by a person (user_invocable: false)", p.Agent)
+			return nil, server.BadParams(wire.MethodSessionNew, "agent",
+				"is %s, which is not meant to be talked to by a person (user_invocable: false)", p.Agent)
 		}
 	}
 	id, err := h.daemon.Agents.NewSession(strings.Clone(p.Title), strings.Clone(p.Agent))
@@ -128,7 +134,8 @@ func (h *Handlers) dismiss(ctx context.Context, session string) {
 }
 
 // forkSession serves agents/session/fork.
-func (h *Handlers) forkSession(ctx context.Context, _ struct{}, p *wire.SessionForkParams) (*wire.SessionNewResult, error) {
+func (h *Handlers) forkSession(ctx context.Context, _ struct{},
+	p *wire.SessionForkParams) (*wire.SessionNewResult, error) {
 	id, err := h.daemon.Agents.Fork(ctx, strings.Clone(p.Session), p.AtSeq)
 	if fault.KindOf(err) == fault.Invalid {
 		return nil, server.BadParams(wire.MethodSessionFork, "atSeq", "cannot be used: %s", fault.Message(err))
@@ -140,7 +147,8 @@ func (h *Handlers) forkSession(ctx context.Context, _ struct{}, p *wire.SessionF
 }
 
 // setApproval serves agents/session/setApproval.
-func (h *Handlers) setApproval(ctx context.Context, _ struct{}, p *wire.SessionApprovalParams) (*wire.SessionApprovalResult, error) {
+func (h *Handlers) setApproval(ctx context.Context, _ struct{},
+	p *wire.SessionApprovalParams) (*wire.SessionApprovalResult, error) {
 	now, err := h.daemon.Agents.SetApproval(ctx, strings.Clone(p.Session), agents.Approval(strings.Clone(p.Approval)))
 	if err != nil {
 		return nil, err
@@ -149,7 +157,8 @@ func (h *Handlers) setApproval(ctx context.Context, _ struct{}, p *wire.SessionA
 }
 
 // compress serves agents/session/compress.
-func (h *Handlers) compress(ctx context.Context, _ struct{}, p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
+func (h *Handlers) compress(ctx context.Context, _ struct{},
+	p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}

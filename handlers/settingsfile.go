@@ -62,7 +62,8 @@ var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has ch
 // that is open it is found out once for each version and what is known beside it,
 // and no more when there is a newer version: the error is errSuperseded then, or
 // ctx's.
-func (a *query) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+func (a *query) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope,
+	path string) ([]workspace.SettingsFinding, error) {
 	d, open := a.snapshot.Document(name)
 	if !open {
 		return a.diagnoseSettings(ctx, text, scope, path)
@@ -70,9 +71,11 @@ func (a *query) settingsFindings(ctx context.Context, name uri.URI, text string,
 	k, generation := &a.h.checks.settings, a.generation()
 	for {
 		run, cancel := context.WithCancel(ctx)
-		mine := &settingsCheck{of: d, catalog: a.catalog, generation: generation, cancel: cancel, done: make(chan struct{})}
+		mine := &settingsCheck{of: d, catalog: a.catalog, generation: generation, cancel: cancel,
+			done: make(chan struct{})}
 		check, newest := k.turn(a.h.Workspace, d, func(last *settingsCheck) *settingsCheck {
-			if last != nil && last.of == d && last.catalog == a.catalog && last.generation == generation && !last.failed() {
+			if last != nil && last.of == d && last.catalog == a.catalog &&
+				last.generation == generation && !last.failed() {
 				return last
 			}
 			if last != nil && last.of == d {
@@ -88,7 +91,10 @@ func (a *query) settingsFindings(ctx context.Context, name uri.URI, text string,
 			return nil, errSuperseded
 		}
 		if check == mine {
-			mine.look(ctx, func() ([]workspace.SettingsFinding, error) { return a.diagnoseSettings(run, text, scope, path) })
+			mine.look(ctx, func() ([]workspace.SettingsFinding,
+				error) {
+				return a.diagnoseSettings(run, text, scope, path)
+			})
 			return mine.findings, mine.err
 		}
 		cancel()
@@ -146,12 +152,14 @@ func (c *settingsCheck) failed() bool {
 
 // diagnoseSettings returns what is wrong with a settings file of settingsFile: a
 // project's stands over the person's own, as that is on the disk. The error is ctx's.
-func (a *query) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope, path string) ([]workspace.SettingsFinding, error) {
+func (a *query) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope,
+	path string) ([]workspace.SettingsFinding, error) {
 	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
 	var under []workspace.SettingsSource
 	if own := canonical(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
 		if text, ok := settingsText(own); ok {
-			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own, Content: []byte(text)})
+			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own,
+				Content: []byte(text)})
 		}
 	}
 	return workspace.DiagnoseSettings(ctx, source, a.settingsNames(settingsFolder(path, scope)), under...)
@@ -184,7 +192,8 @@ func (a *query) settingsNames(folder string) workspace.SettingsNames {
 	if table := a.h.daemon.Knowledge.Table; table != nil {
 		var ids []string
 		for _, e := range table.Entries() {
-			if _, retired := table.Successor(e.ID); !retired && (e.MaxOutput > 0 || e.Window == 0) { // else it does not write
+			if _, retired := table.Successor(e.ID); !retired &&
+				(e.MaxOutput > 0 || e.Window == 0) { // else it does not write
 				names.Models, ids = append(names.Models, e.Aliases...), append(ids, e.ID)
 			}
 		}

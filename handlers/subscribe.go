@@ -28,7 +28,8 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 	}
 	from := max(1, p.FromSeq)
 	if last := log.LastAnnounced(); from > last+1 {
-		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq", "is %d, but the last event of the session is %d", p.FromSeq, last)
+		return server.Answer{}, server.BadParams(wire.MethodSubscribe, "fromSeq",
+			"is %d, but the last event of the session is %d", p.FromSeq, last)
 	}
 	name := stream{strings.Clone(h.daemon.Agents.SessionID(p.Session)), true}
 	for {
@@ -91,7 +92,8 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 			}
 			var event wire.ActivityParams
 			if err := (wire.Codec{}).Unmarshal(sent, &event); err != nil {
-				return nil, fault.New(fault.Internal, "handlers.subscribe", "event %d of the session %s cannot be read back: %w", e.Seq, session, err)
+				return nil, fault.New(fault.Internal, "handlers.subscribe",
+					"event %d of the session %s cannot be read back: %w", e.Seq, session, err)
 			}
 			page.Events = append(page.Events, event)
 			size += len(sent)

@@ -39,12 +39,14 @@ func (h *Handlers) bare(s *workspace.Snapshot) *query {
 
 // partKinds are what the parts of a file are shown as.
 var partKinds = map[language.PartKind]protocol.SymbolKind{
-	language.AgentPart: protocol.SymbolKindClass, language.FieldPart: protocol.SymbolKindProperty, language.HeadingPart: protocol.SymbolKindString,
+	language.AgentPart: protocol.SymbolKindClass, language.FieldPart: protocol.SymbolKindProperty,
+	language.HeadingPart: protocol.SymbolKindString,
 }
 
 // documentSymbol serves textDocument/documentSymbol: the agent, its fields and the
 // headings of its prompt; as a list where the client takes no tree.
-func (h *Handlers) documentSymbol(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentSymbolParams) (protocol.DocumentSymbolResult, error) {
+func (h *Handlers) documentSymbol(_ context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentSymbolParams) (protocol.DocumentSymbolResult, error) {
 	a := h.bare(s)
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
@@ -61,7 +63,8 @@ func (h *Handlers) documentSymbol(_ context.Context, s *workspace.Snapshot, p *p
 func tree(c columns, parts []language.Part) []protocol.DocumentSymbol {
 	list := make([]protocol.DocumentSymbol, 0, len(parts))
 	for _, p := range parts {
-		s := protocol.DocumentSymbol{Name: legible(p.Name), Kind: partKinds[p.Kind], Range: c.out(p.Range), SelectionRange: c.out(p.Selection)}
+		s := protocol.DocumentSymbol{Name: legible(p.Name), Kind: partKinds[p.Kind], Range: c.out(p.Range),
+			SelectionRange: c.out(p.Selection)}
 		if p.Detail != "" {
 			detail := legible(p.Detail)
 			s.Detail = &detail
@@ -123,7 +126,8 @@ func fromRight(c rune) bool {
 }
 
 // foldingRange serves textDocument/foldingRange. All of it are whole lines.
-func (h *Handlers) foldingRange(_ context.Context, s *workspace.Snapshot, p *protocol.FoldingRangeParams) ([]protocol.FoldingRange, error) {
+func (h *Handlers) foldingRange(_ context.Context, s *workspace.Snapshot,
+	p *protocol.FoldingRangeParams) ([]protocol.FoldingRange, error) {
 	f, ok := h.bare(s).file(p.TextDocument.URI)
 	if !ok {
 		return nil, nil
@@ -145,7 +149,8 @@ func (h *Handlers) foldingRange(_ context.Context, s *workspace.Snapshot, p *pro
 }
 
 // documentLink serves textDocument/documentLink.
-func (h *Handlers) documentLink(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentLinkParams) ([]protocol.DocumentLink, error) {
+func (h *Handlers) documentLink(_ context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentLinkParams) ([]protocol.DocumentLink, error) {
 	a := h.bare(s)
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
@@ -190,7 +195,8 @@ func existing(folder string) (exists func(path string) bool, done func()) {
 }
 
 // documentColor serves textDocument/documentColor: the agent's colour.
-func (h *Handlers) documentColor(_ context.Context, s *workspace.Snapshot, p *protocol.DocumentColorParams) ([]protocol.ColorInformation, error) {
+func (h *Handlers) documentColor(_ context.Context, s *workspace.Snapshot,
+	p *protocol.DocumentColorParams) ([]protocol.ColorInformation, error) {
 	a, list := h.bare(s), []protocol.ColorInformation{}
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
@@ -199,7 +205,8 @@ func (h *Handlers) documentColor(_ context.Context, s *workspace.Snapshot, p *pr
 	c := a.columnsOf(f.Text)
 	for _, color := range language.Colors(f) {
 		list = append(list, protocol.ColorInformation{
-			Range: c.out(color.Range), Color: protocol.Color{Red: color.Red, Green: color.Green, Blue: color.Blue, Alpha: 1},
+			Range: c.out(color.Range), Color: protocol.Color{Red: color.Red, Green: color.Green,
+				Blue: color.Blue, Alpha: 1},
 		})
 	}
 	return list, nil
@@ -207,7 +214,8 @@ func (h *Handlers) documentColor(_ context.Context, s *workspace.Snapshot, p *pr
 
 // colorPresentation serves textDocument/colorPresentation: how the colour of a
 // file would be written, at a range of documentColor.
-func (h *Handlers) colorPresentation(_ context.Context, s *workspace.Snapshot, p *protocol.ColorPresentationParams) ([]protocol.ColorPresentation, error) {
+func (h *Handlers) colorPresentation(_ context.Context, s *workspace.Snapshot,
+	p *protocol.ColorPresentationParams) ([]protocol.ColorPresentation, error) {
 	a, list := h.bare(s), []protocol.ColorPresentation{}
 	f, ok := a.file(p.TextDocument.URI)
 	if !ok {
@@ -218,6 +226,8 @@ func (h *Handlers) colorPresentation(_ context.Context, s *workspace.Snapshot, p
 	if !slices.ContainsFunc(language.Colors(f), func(known language.Color) bool { return known.Range == at }) {
 		return list, nil // it is elsewhere by now
 	}
-	label, edit := language.ColorEdit(f, language.Color{Range: at, Red: p.Color.Red, Green: p.Color.Green, Blue: p.Color.Blue})
-	return append(list, protocol.ColorPresentation{Label: label, TextEdit: protocol.TextEdit{Range: c.out(edit.Range), NewText: edit.Text}}), nil
+	label, edit := language.ColorEdit(f, language.Color{Range: at, Red: p.Color.Red,
+		Green: p.Color.Green, Blue: p.Color.Blue})
+	return append(list, protocol.ColorPresentation{Label: label,
+		TextEdit: protocol.TextEdit{Range: c.out(edit.Range), NewText: edit.Text}}), nil
 }

@@ -149,7 +149,8 @@ func (a *query) completeTests(f *testFile, at protocol.Position) *protocol.Compl
 	list := &protocol.CompletionList{Items: []protocol.CompletionItem{}}
 	for n, i := range f.Complete(c.positionIn(at), known) {
 		item := protocol.CompletionItem{
-			Label: legible(i.Label), Kind: t.kind(kinds[i.Kind]), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)),
+			Label: legible(i.Label), Kind: t.kind(kinds[i.Kind]),
+			SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)),
 		}
 		if i.Detail != "" {
 			item.Detail = protocol.NewOptional(i.Detail)
@@ -198,7 +199,8 @@ func (a *query) agentTests(f *language.File) []language.Lens {
 		return nil
 	}
 	return []language.Lens{{
-		Range: f.Index.Range(f.Tree.Open), Title: "Run " + tool.Count(n, "test", "tests"), Command: wire.CommandRunTests, Args: []any{f.URI},
+		Range: f.Index.Range(f.Tree.Open), Title: "Run " + tool.Count(n, "test", "tests"),
+		Command: wire.CommandRunTests, Args: []any{f.URI},
 	}}
 }
 

@@ -26,7 +26,8 @@ import (
 )
 
 // listTests serves agents/test/list.
-func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot, p *wire.TestListParams) (*wire.TestListResult, error) {
+func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot,
+	p *wire.TestListParams) (*wire.TestListResult, error) {
 	a := h.bare(s)
 	files, agent, err := a.testsOf(ctx, wire.MethodTestList, p.URI)
 	if err != nil {
@@ -73,7 +74,8 @@ func (a *query) testsOf(ctx context.Context, method, name string) (files []*test
 	f, ok := a.file(parsed)
 	if !ok {
 		return nil, "", server.BadParams(method, "uri",
-			"is %q, which is neither a file of tests (*%s) nor an agent's file that can be read", name, agenttest.Suffix)
+			"is %q, which is neither a file of tests (*%s) nor an agent's file that can be read",
+			name, agenttest.Suffix)
 	}
 	if f.Folder == "" || f.Definition.Name == "" {
 		return nil, "", nil // the person's own agents have no tests
@@ -187,7 +189,8 @@ func (a *query) agentTexts(f *testFile) (map[string]string, error) {
 }
 
 // runTests serves agents/test/run.
-func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot, p *wire.TestRunParams) (*wire.TestRunResult, error) {
+func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot,
+	p *wire.TestRunParams) (*wire.TestRunResult, error) {
 	if h.daemon.RunTest == nil {
 		return nil, fault.New(fault.Unavailable, "handlers.tests", "this daemon runs no tests; use agentls test")
 	}
@@ -248,7 +251,8 @@ func (r *testRun) run(ctx context.Context, i int, job testJob) {
 		return // what it came to says nothing
 	}
 	result := wire.TestResult{
-		TestCase: testCase(c, test), URI: string(job.file.uri), Passed: len(failures) == 0, Failures: []wire.TestFailure{},
+		TestCase: testCase(c, test), URI: string(job.file.uri), Passed: len(failures) == 0,
+		Failures:   []wire.TestFailure{},
 		DurationMs: r.h.Now().Sub(began).Milliseconds(),
 	}
 	for _, f := range failures {
@@ -330,7 +334,8 @@ func (p *testProgress) end(h *Handlers, line string) {
 }
 
 // commandRunTests takes [uri?, name?].
-func (h *Handlers) commandRunTests(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandRunTests(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	params := new(wire.TestRunParams)
 	var err error
 	if params.URI, err = textArgument(p, 0); err == nil {

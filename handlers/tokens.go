@@ -13,24 +13,28 @@ import (
 
 func advertiseTokens(c *protocol.ServerCapabilities) {
 	c.SemanticTokensProvider = &protocol.SemanticTokensOptions{
-		Legend: protocol.SemanticTokensLegend{TokenTypes: language.TokenTypes(), TokenModifiers: language.TokenModifiers()},
-		Full:   protocol.Boolean(true), Range: protocol.Boolean(true),
+		Legend: protocol.SemanticTokensLegend{TokenTypes: language.TokenTypes(),
+			TokenModifiers: language.TokenModifiers()},
+		Full: protocol.Boolean(true), Range: protocol.Boolean(true),
 	}
 }
 
 // semanticTokens serves textDocument/semanticTokens/full: what the parts of an
 // agent file are.
-func (h *Handlers) semanticTokens(ctx context.Context, s *workspace.Snapshot, p *protocol.SemanticTokensParams) (*protocol.SemanticTokens, error) {
+func (h *Handlers) semanticTokens(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.SemanticTokensParams) (*protocol.SemanticTokens, error) {
 	return h.tokens(ctx, s, p.TextDocument, nil)
 }
 
 // semanticTokensRange serves textDocument/semanticTokens/range: those of the lines
 // that a range touches.
-func (h *Handlers) semanticTokensRange(ctx context.Context, s *workspace.Snapshot, p *protocol.SemanticTokensRangeParams) (*protocol.SemanticTokens, error) {
+func (h *Handlers) semanticTokensRange(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.SemanticTokensRangeParams) (*protocol.SemanticTokens, error) {
 	return h.tokens(ctx, s, p.TextDocument, &p.Range)
 }
 
-func (h *Handlers) tokens(ctx context.Context, s *workspace.Snapshot, of protocol.TextDocumentIdentifier, in *protocol.Range) (*protocol.SemanticTokens, error) {
+func (h *Handlers) tokens(ctx context.Context, s *workspace.Snapshot, of protocol.TextDocumentIdentifier,
+	in *protocol.Range) (*protocol.SemanticTokens, error) {
 	f, ok := h.bare(s).file(of.URI)
 	if !ok {
 		return nil, nil

@@ -27,12 +27,14 @@ func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionP
 	}
 	steps, totals := trace.Replay(events)
 	result := &wire.ReplayResult{
-		Steps: []wire.ReplayStep{}, Agents: totals.Agents, Tools: totals.Tools, Handoffs: totals.Handoffs, Guardrails: totals.Guardrails, DurationMs: totals.Duration.Milliseconds(),
+		Steps: []wire.ReplayStep{}, Agents: totals.Agents, Tools: totals.Tools, Handoffs: totals.Handoffs,
+		Guardrails: totals.Guardrails, DurationMs: totals.Duration.Milliseconds(),
 	}
 	var text strings.Builder
 	for _, s := range steps {
 		result.Steps = append(result.Steps, wire.ReplayStep{
-			Seq: s.Seq, AfterMs: s.After.Milliseconds(), Run: s.Run, Agent: s.Agent, Kind: s.Kind, Text: s.Text, Error: s.Error, DurationMs: s.Took.Milliseconds(),
+			Seq: s.Seq, AfterMs: s.After.Milliseconds(), Run: s.Run, Agent: s.Agent, Kind: s.Kind, Text: s.Text,
+			Error: s.Error, DurationMs: s.Took.Milliseconds(),
 		})
 		failure := ""
 		if s.Error != "" {
@@ -66,13 +68,17 @@ func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParam
 	spans = slices.DeleteFunc(spans, func(s *trace.Span) bool { return s.Seq < p.FromSeq })
 	events := trace.Events(session, spans, true)
 	if len(p.Types) > 0 {
-		events = slices.DeleteFunc(events, func(e trace.FileEvent) bool { return !slices.Contains(p.Types, e.EventType) })
+		events = slices.DeleteFunc(events, func(e trace.FileEvent) bool {
+			return !slices.Contains(p.Types,
+				e.EventType)
+		})
 	}
 	return &wire.TraceGetResult{Events: events}, nil
 }
 
 // exportTrace serves agents/trace/export.
-func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult, error) {
+func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult,
+	error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	spans, err := h.spans(session)
 	if err != nil {

@@ -62,7 +62,8 @@ func describeDelegated(b *strings.Builder, e activity.Event, paths map[string]st
 func describe(b *strings.Builder, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:
-		fmt.Fprintf(b, "\n## %s, %s\n\n%s\n", e.Agent, e.Time.Local().Format("2006-01-02 15:04:05"), quote(inputText(body.Input)))
+		fmt.Fprintf(b, "\n## %s, %s\n\n%s\n", e.Agent, e.Time.Local().Format("2006-01-02 15:04:05"),
+			quote(inputText(body.Input)))
 	case activity.Input:
 		fmt.Fprintf(b, "\n%s\n", quote(inputText(body.Input)))
 	case activity.ModelContent:
@@ -139,7 +140,8 @@ func describeContext(b *strings.Builder, e activity.Event) {
 			fmt.Fprintf(b, "\n%s\n", quote(body.Summary))
 		}
 	case activity.HandoffRejected:
-		fmt.Fprintf(b, "\n- the handoff from %s to %s was refused: %s\n", tool.Escape(body.From), tool.Escape(body.To), tool.Escape(firstLine(body.Message)))
+		fmt.Fprintf(b, "\n- the handoff from %s to %s was refused: %s\n", tool.Escape(body.From), tool.Escape(body.To),
+			tool.Escape(firstLine(body.Message)))
 	case activity.GuardrailChecked:
 		fmt.Fprintf(b, "\n- %s\n", tool.Escape(firstLine(body.Line())))
 	case activity.TodosChanged:

@@ -19,7 +19,8 @@ import (
 func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (any, error) {
 	path, ok := folderPath(p.URI)
 	if !ok {
-		return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, which is not the URI of a folder; use file:// and an absolute path", p.URI)
+		return nil, server.BadParams(wire.MethodTrust, "uri",
+			"is %q, which is not the URI of a folder; use file:// and an absolute path", p.URI)
 	}
 	folder, err := workspace.Canonical(path)
 	if err != nil {
@@ -29,11 +30,13 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 		info, err := os.Stat(folder)
 		switch {
 		case err != nil:
-			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, where no folder can be found; name one that exists", p.URI)
+			return nil, server.BadParams(wire.MethodTrust, "uri",
+				"is %q, where no folder can be found; name one that exists", p.URI)
 		case !info.IsDir() && h.daemon.Reviews != nil && isAgentFile(folder):
 			return struct{}{}, h.approveFile(ctx, folder)
 		case !info.IsDir():
-			return nil, server.BadParams(wire.MethodTrust, "uri", "is %q, which is a file; name the folder that it is in", p.URI)
+			return nil, server.BadParams(wire.MethodTrust, "uri",
+				"is %q, which is a file; name the folder that it is in", p.URI)
 		}
 	}
 	return struct{}{}, h.setTrust(ctx, folder, *p.Trusted)
@@ -123,7 +126,8 @@ func folderPath(name string) (string, bool) {
 		return "", false
 	}
 	path := u.FsPath()
-	if (u.Authority() != "" && filepath.VolumeName(path) == "") || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+	if (u.Authority() != "" && filepath.VolumeName(path) == "") || !filepath.IsAbs(path) ||
+		strings.ContainsRune(path, 0) {
 		return "", false
 	}
 	return path, true

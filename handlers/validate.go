@@ -24,7 +24,8 @@ import (
 
 // validate serves agents/validate. Files are checked as they are in the editor,
 // else on the disk, also those of a folder that is not trusted: nothing runs.
-func (h *Handlers) validate(ctx context.Context, s *workspace.Snapshot, p *wire.ValidateParams) (*wire.ValidateResult, error) {
+func (h *Handlers) validate(ctx context.Context, s *workspace.Snapshot,
+	p *wire.ValidateParams) (*wire.ValidateResult, error) {
 	reports, err := h.reports(ctx, s, p.Name, p.URI)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 	}
 	rank := []definition.Scope{definition.Project, definition.Global, definition.Extension}
 	slices.SortStableFunc(list, func(x, y validated) int {
-		return cmp.Or(cmp.Compare(slices.Index(rank, x.scope), slices.Index(rank, y.scope)), strings.Compare(x.Agent, y.Agent), strings.Compare(x.path, y.path))
+		return cmp.Or(cmp.Compare(slices.Index(rank, x.scope), slices.Index(rank, y.scope)),
+			strings.Compare(x.Agent, y.Agent), strings.Compare(x.path, y.path))
 	})
 	return list, nil
 }
@@ -109,7 +111,8 @@ func (a *query) agentsCalled(name string) ([]*registry.Entry, error) {
 		if files := a.filesCalled(d.Name); len(files) > 0 {
 			return files, nil
 		}
-		return nil, fault.New(fault.Invalid, "handlers.validate", "%s is built in and has no file that could be wrong", d.Name)
+		return nil, fault.New(fault.Invalid, "handlers.validate",
+			"%s is built in and has no file that could be wrong", d.Name)
 	}
 	if e.State != registry.Duplicate {
 		return []*registry.Entry{e}, nil
@@ -215,7 +218,8 @@ func (a *query) anyFile(method, name string) (*language.File, error) {
 				meant = "; did you mean the agent " + tool.Escape(agent) + "?"
 			}
 		}
-		return nil, fault.New(fault.NotFound, method, "there is no file %s that can be read%s", tool.Escape(path), meant)
+		return nil, fault.New(fault.NotFound, method, "there is no file %s that can be read%s",
+			tool.Escape(path), meant)
 	}
 	return a.open(uri.URI(name), path, place, text), nil
 }
@@ -224,7 +228,8 @@ func (a *query) anyFile(method, name string) (*language.File, error) {
 func validations(reports []validated) *wire.ValidateResult {
 	result := &wire.ValidateResult{Results: []wire.Validation{}}
 	for _, r := range reports {
-		v := wire.Validation{Agent: r.Agent, URI: r.URI, Scope: string(r.scope), Passed: r.Passed, Total: r.Total, Checks: []wire.Check{}}
+		v := wire.Validation{Agent: r.Agent, URI: r.URI, Scope: string(r.scope), Passed: r.Passed, Total: r.Total,
+			Checks: []wire.Check{}}
 		for _, c := range r.Checks {
 			check := wire.Check{Code: c.Code, OK: c.OK, Title: c.Title, Message: c.Message}
 			if !c.OK {
@@ -243,7 +248,8 @@ func validations(reports []validated) *wire.ValidateResult {
 
 // commandValidate takes [uri?]: a file; without one, all agents that have one. It
 // answers as agents/validate does.
-func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot, p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
 	file, err := textArgument(p, 0)
 	if err != nil {
 		return nil, invalidArguments(err)
@@ -278,7 +284,8 @@ func reportsLine(reports []validated) string {
 	if len(invalid) == 0 {
 		return fmt.Sprintf("%d agents, all valid", len(reports))
 	}
-	return fmt.Sprintf("%d agents, %d invalid: %s; see why with agentls validate NAME", len(reports), len(invalid), strings.Join(invalid, ", "))
+	return fmt.Sprintf("%d agents, %d invalid: %s; see why with agentls validate NAME", len(reports), len(invalid),
+		strings.Join(invalid, ", "))
 }
 
 // reportText is what a person is shown: of several files a line each, then

@@ -19,7 +19,8 @@ import (
 // them, and the file keeps its name. whole is false where without an operation
 // nothing is done that was meant: a change that only renames, or that creates. Nor
 // is there an edit of a document of which the client has another text than we know.
-func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit, left []language.Rename, whole bool) {
+func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protocol.WorkspaceEdit,
+	left []language.Rename, whole bool) {
 	if a.lostDocumentIn(e) != "" {
 		return &protocol.WorkspaceEdit{}, nil, false
 	}
@@ -29,7 +30,8 @@ func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoco
 		if byFile[change.URI] == nil {
 			files = append(files, change.URI)
 		}
-		byFile[change.URI] = append(byFile[change.URI], protocol.TextEdit{Range: t.of(change.URI).out(change.Range), NewText: change.Text})
+		byFile[change.URI] = append(byFile[change.URI], protocol.TextEdit{Range: t.of(change.URI).out(change.Range),
+			NewText: change.Text})
 	}
 	edit = &protocol.WorkspaceEdit{}
 	if len(e.Creates) > 0 && !a.h.editsFiles(protocol.ResourceOperationKindCreate) {
@@ -51,7 +53,8 @@ func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoco
 	no := false
 	for _, c := range e.Creates {
 		edit.DocumentChanges = append(edit.DocumentChanges,
-			&protocol.CreateFile{Kind: "create", URI: uri.URI(c.URI), Options: &protocol.CreateFileOptions{Overwrite: &no, IgnoreIfExists: &no}},
+			&protocol.CreateFile{Kind: "create", URI: uri.URI(c.URI),
+				Options: &protocol.CreateFileOptions{Overwrite: &no, IgnoreIfExists: &no}},
 			a.textEdit(c.URI, []protocol.TextEdit{{NewText: c.Text}}))
 	}
 	if !a.h.editsFiles(protocol.ResourceOperationKindRename) {
@@ -59,7 +62,8 @@ func (a *query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoco
 	}
 	for _, r := range e.Renames {
 		edit.DocumentChanges = append(edit.DocumentChanges,
-			&protocol.RenameFile{Kind: "rename", OldURI: uri.URI(r.Old), NewURI: uri.URI(r.New), Options: &protocol.RenameFileOptions{Overwrite: &no, IgnoreIfExists: &no}})
+			&protocol.RenameFile{Kind: "rename", OldURI: uri.URI(r.Old), NewURI: uri.URI(r.New),
+				Options: &protocol.RenameFileOptions{Overwrite: &no, IgnoreIfExists: &no}})
 	}
 	return edit, nil, true
 }

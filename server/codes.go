@@ -99,7 +99,8 @@ func errorObject(ctx context.Context, err error) *jsonrpc2.Error {
 }
 
 // newError builds the error object of spec 2.5.
-func newError(code jsonrpc2.Code, kind fault.Kind, message string, reason fault.Reason, data map[string]any) *jsonrpc2.Error {
+func newError(code jsonrpc2.Code, kind fault.Kind, message string, reason fault.Reason,
+	data map[string]any) *jsonrpc2.Error {
 	retry := edges[kind].retry
 	name := kind.String()
 	if reason != "" {

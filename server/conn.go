@@ -58,7 +58,8 @@ const maxInFlight = 256
 // for handlers and for what is queued, each for a bounded time, and never for a
 // Read or a Write of rwc that closing does not end, as on stdio: their
 // goroutines stay until the process exits.
-func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config, open func(context.Context, Peer) []Route) (Outcome, error) {
+func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config,
+	open func(context.Context, Peer) []Route) (Outcome, error) {
 	if cfg.Now == nil {
 		panic("server: Config.Now is required")
 	}
@@ -82,7 +83,8 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, cfg Config, open func(co
 		}
 	})
 	c.line = &line{
-		in: bufio.NewReaderSize(rwc, maxHeader), out: c.out, calls: c.calls, asks: &c.asks, log: cfg.Log, done: ctx.Done(),
+		in: bufio.NewReaderSize(rwc, maxHeader), out: c.out, calls: c.calls, asks: &c.asks,
+		log: cfg.Log, done: ctx.Done(),
 		tell: c.warn, ended: c.readEnded, pulse: cfg.Pulse,
 	}
 	c.conn = jsonrpc2.NewConn(c.line, jsonrpc2.WithCodec(wire.Codec{}))
@@ -270,7 +272,8 @@ func (c *connection) serveNotification(m message) error {
 
 // serveCall serves request n and returns its result as JSON. ctx is the call's.
 func (c *connection) serveCall(ctx, request context.Context, n int64, m message) ([]byte, error) {
-	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit || (m.served && m.route.kind == notify) {
+	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit ||
+		(m.served && m.route.kind == notify) {
 		return nil, fault.New(fault.Misplaced, "server.handle", "%s is a notification and has no id", m.method)
 	}
 	if err := c.life.refuses(m.method); err != nil {
@@ -285,7 +288,8 @@ func (c *connection) serveCall(ctx, request context.Context, n int64, m message)
 			defer func() { <-c.room }()
 		default:
 			return nil, fault.New(fault.Unavailable, "server.handle",
-				"%d requests are being served already; ask again when some have been answered", maxInFlight).Because(fault.Overloaded)
+				"%d requests are being served already; ask again when some have been answered",
+				maxInFlight).Because(fault.Overloaded)
 		}
 	}
 	switch m.method {
@@ -337,7 +341,8 @@ func (c *connection) answer(ctx, request context.Context, n int64, m message) ([
 		raw, err := wire.Codec{}.Marshal(v)
 		if err != nil { // says Go types, which are not for the wire
 			c.log.Error("result is no JSON", "method", m.method, "err", err)
-			return nil, fault.New(fault.Internal, "server.answer", "%s has a result that cannot be sent; this is a bug in agentls, and the log has the details", m.method)
+			return nil, fault.New(fault.Internal, "server.answer",
+				"%s has a result that cannot be sent; this is a bug in agentls, and the log has the details", m.method)
 		}
 		c.calls.then(n, then)
 		return raw, nil
@@ -383,7 +388,9 @@ func guard[T any](c *connection, method string, do func() (T, error)) (result T,
 	if r := catch.Recovered(); r != nil {
 		id := fault.BugID(r.Callers)
 		c.log.Error("panic in handler", "method", method, "bug", id, "stack", fault.PanicText(r.Value, r.Stack))
-		bug := fault.New(fault.Internal, "server.guard", "%s failed because of a bug in agentls; report it with the id %s, under which the log has the details", method, id)
+		bug := fault.New(fault.Internal, "server.guard",
+			"%s failed because of a bug in agentls; report it with the id %s, under which the log has the details",
+			method, id)
 		bug.Data = map[string]any{"bug": id}
 		return result, bug
 	}

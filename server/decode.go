@@ -200,7 +200,8 @@ func walk(raw []byte, visit func(at jsontext.Pointer, begin int, value []byte) b
 		if kind := jsontext.Value(value).Kind(); depth > maxDepth || (kind != '{' && kind != '[') {
 			return true
 		}
-		dec := jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+		dec := jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowInvalidUTF8(true),
+			jsontext.AllowDuplicateNames(true))
 		object, _ := dec.ReadToken()
 		for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
 			if object.Kind() == '{' {

@@ -34,16 +34,19 @@ func (l *lifecycle) refuses(method string) error {
 	switch l.is() {
 	case created:
 		if method != protocol.MethodInitialize {
-			return fault.New(fault.NotReady, "server.handle", "%s came before initialize, which has to be the first request", method)
+			return fault.New(fault.NotReady, "server.handle",
+				"%s came before initialize, which has to be the first request", method)
 		}
 	case initializing:
 		return fault.New(fault.NotReady, "server.handle", "%s came before initialize was answered", method)
 	case ready:
 		if method == protocol.MethodInitialize {
-			return fault.New(fault.Misplaced, "server.handle", "this connection is initialized already; initialize is sent once")
+			return fault.New(fault.Misplaced, "server.handle",
+				"this connection is initialized already; initialize is sent once")
 		}
 	case shutDown:
-		return fault.New(fault.Misplaced, "server.handle", "%s came after shutdown, after which only exit may be sent", method)
+		return fault.New(fault.Misplaced, "server.handle", "%s came after shutdown, after which only exit may be sent",
+			method)
 	}
 	return nil
 }

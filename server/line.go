@@ -123,7 +123,8 @@ func (l *line) refuse(bad *flaw) {
 		id = "null"
 	}
 	body := jsonrpc2.AppendResponse(nil, jsonrpc2.ID{}, nil, bad.err)
-	_ = l.answer(frame{answer: true, early: true}, []byte(id), body[len(answerPrefix+"null"):]) // a client that is gone needs no refusal
+	_ = l.answer(frame{answer: true, early: true}, []byte(id),
+		body[len(answerPrefix+"null"):]) // a client that is gone needs no refusal
 }
 
 // admit checks one body. It returns what the transport shall see, or what is
@@ -132,7 +133,8 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	l.repeated = ""
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) > 0 && trimmed[0] == '[' {
-		return nil, newFlaw(jsonrpc2.InvalidRequest, "batches are not part of LSP; send each message in a frame of its own")
+		return nil, newFlaw(jsonrpc2.InvalidRequest,
+			"batches are not part of LSP; send each message in a frame of its own")
 	}
 	if err := l.strict(body); err != nil {
 		return nil, newFlaw(jsonrpc2.ParseError, "the message is not JSON")
@@ -141,7 +143,8 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 		return nil, newFlaw(jsonrpc2.InvalidRequest, "the message is not a JSON-RPC object")
 	}
 	v, err := jsonrpc2.ScanMessageView(trimmed)
-	outer := l.repeated != "" && !under(l.repeated, "/params/") && !under(l.repeated, "/result/") && !under(l.repeated, "/error/")
+	outer := l.repeated != "" && !under(l.repeated, "/params/") && !under(l.repeated, "/result/") &&
+		!under(l.repeated, "/error/")
 	if err != nil || outer || (v.Kind == jsonrpc2.MessageViewNotification && v.IDRaw != nil) {
 		return l.refuseMessage(trimmed)
 	}
@@ -168,7 +171,8 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	}
 	n, ok := l.calls.add(v.IDRaw, same)
 	if !ok {
-		return nil, &flaw{positionError("the id " + clip(string(v.IDRaw)) + " belongs to a request that has not been answered yet"), string(v.IDRaw)}
+		return nil, &flaw{positionError("the id " + clip(string(v.IDRaw)) +
+			" belongs to a request that has not been answered yet"), string(v.IDRaw)}
 	}
 	call := append(l.call[:0], `{"jsonrpc":"2.0","id":`...)
 	call = strconv.AppendInt(call, n, 10)
@@ -217,7 +221,8 @@ type members struct{ method, outcome bool }
 // none) and what else it has. body is known to be valid.
 func envelope(body []byte) (id string, has members) {
 	id = "null"
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))
 	_, err := dec.ReadToken()
 	for err == nil && dec.PeekKind() == '"' {
 		var name jsontext.Token

@@ -28,7 +28,8 @@ func (p Peer) ShowMessage(ctx context.Context, params *protocol.ShowMessageParam
 
 // ShowMessageRequest asks a person by a message with actions; nil is a question
 // that was dismissed. No part of the message becomes a link, as in ShowMessage.
-func (p Peer) ShowMessageRequest(ctx context.Context, params *protocol.ShowMessageRequestParams) (*protocol.MessageActionItem, error) {
+func (p Peer) ShowMessageRequest(ctx context.Context,
+	params *protocol.ShowMessageRequestParams) (*protocol.MessageActionItem, error) {
 	shown := *params
 	shown.Message = removeLinks(params.Message)
 	return p.Client.ShowMessageRequest(ctx, &shown)
@@ -37,7 +38,8 @@ func (p Peer) ShowMessageRequest(ctx context.Context, params *protocol.ShowMessa
 // AskMessage is ShowMessageRequest, and tells late that the person chose an
 // action after ctx had ended: editors leave a message on the screen that was
 // withdrawn. late is called once at most; it must be quick and not call back.
-func (p Peer) AskMessage(ctx context.Context, params *protocol.ShowMessageRequestParams, late func()) (*protocol.MessageActionItem, error) {
+func (p Peer) AskMessage(ctx context.Context, params *protocol.ShowMessageRequestParams,
+	late func()) (*protocol.MessageActionItem, error) {
 	shown := *params
 	shown.Message = removeLinks(params.Message)
 	var chosen *protocol.MessageActionItem

@@ -18,7 +18,8 @@ func (c *connection) watch() {
 	}
 	alive := c.cfg.Watch(pid)
 	if !alive() { // it has this id in another pid namespace: in a container, in a Flatpak
-		c.log.Warn("no process has the id that the client gave as its own; the end of its input ends the connection", "pid", pid)
+		c.log.Warn("no process has the id that the client gave as its own; the end of its input ends the connection",
+			"pid", pid)
 		return
 	}
 	tick := time.NewTicker(parentEvery)

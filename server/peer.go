@@ -129,7 +129,8 @@ func member(object []byte, name string) []byte {
 	if len(object) == 0 {
 		return nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil
 	}
@@ -158,7 +159,8 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 
 // callLate is call, and tells late, which is quick and may be nil, the answer
 // that comes after ctx has ended.
-func (c *connection) callLate(ctx context.Context, method string, params, result any, late func(reply)) (jsonrpc2.ID, error) {
+func (c *connection) callLate(ctx context.Context, method string, params, result any,
+	late func(reply)) (jsonrpc2.ID, error) {
 	if err := ctx.Err(); err != nil {
 		return jsonrpc2.ID{}, err
 	}
@@ -188,7 +190,8 @@ func (c *connection) callLate(ctx context.Context, method string, params, result
 		if c.ctx.Err() != nil { // ctx is mostly derived from it
 			return id, hungUp()
 		}
-		_ = c.notify(context.WithoutCancel(ctx), protocol.MethodCancelRequest, cancelled{n}) // it may be too late, and then it does not matter
+		_ = c.notify(context.WithoutCancel(ctx), protocol.MethodCancelRequest,
+			cancelled{n}) // it may be too late, and then it does not matter
 		if late != nil {
 			c.asks.withdraw(n, answer, late)
 		}

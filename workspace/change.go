@@ -105,10 +105,12 @@ func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 // text returns the text of old after the edits.
 func (c Edited) text(old *Document, e Encoding) (string, error) {
 	if c.Version <= old.Version {
-		return "", fault.New(fault.Stale, "workspace.edit", "version %d of %s came after version %d", c.Version, c.URI, old.Version)
+		return "", fault.New(fault.Stale, "workspace.edit", "version %d of %s came after version %d",
+			c.Version, c.URI, old.Version)
 	}
 	if old.Lost && (len(c.Edits) == 0 || c.Edits[0].Range != nil) {
-		return "", fault.New(fault.Stale, "workspace.edit", "an earlier edit of %s was refused; open the file again", c.URI)
+		return "", fault.New(fault.Stale, "workspace.edit", "an earlier edit of %s was refused; open the file again",
+			c.URI)
 	}
 	text, err := ApplyEdits(old.Text, c.Edits, e)
 	if err != nil {
@@ -150,7 +152,8 @@ func (c FoldersSet) apply(s *Snapshot) (*Snapshot, error) {
 
 func (c Negotiated) apply(s *Snapshot) (*Snapshot, error) {
 	if len(s.documents) > 0 {
-		return nil, fault.New(fault.Misplaced, "workspace.negotiate", "the position encoding cannot change while documents are open")
+		return nil, fault.New(fault.Misplaced, "workspace.negotiate",
+			"the position encoding cannot change while documents are open")
 	}
 	next := s.next()
 	next.encoding = c.Encoding

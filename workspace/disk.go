@@ -194,7 +194,8 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 		}
 		if try == attempts || unchanged(info, after) {
 			p.info = after
-			return &File{Name: p.rel, Bytes: content, Mode: after.Mode().Perm(), ModTime: after.ModTime(), Digest: DigestOf(content), Info: after}, nil
+			return &File{Name: p.rel, Bytes: content, Mode: after.Mode().Perm(), ModTime: after.ModTime(),
+				Digest: DigestOf(content), Info: after}, nil
 		}
 		info = after
 	}

@@ -46,7 +46,8 @@ func cannotLink(err error) bool {
 
 // cannotLock says that a folder cannot be locked here.
 func cannotLock(err error) bool {
-	for _, no := range []error{syscall.EBADF, syscall.EISDIR, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL} {
+	for _, no := range []error{syscall.EBADF, syscall.EISDIR, syscall.ENOTSUP, syscall.EOPNOTSUPP,
+		syscall.ENOSYS, syscall.EINVAL} {
 		if errors.Is(err, no) {
 			return true
 		}

@@ -241,7 +241,8 @@ func (r *memoryReader) whyRefused(path, text string, global bool) string {
 
 func largeMemory(err error) string {
 	if fault.KindOf(err) == fault.Invalid && strings.Contains(err.Error(), "is larger than") {
-		return fmt.Sprintf("it is larger than %d KiB; move parts of it to files that agents read when they need them", maxMemoryFile>>10)
+		return fmt.Sprintf("it is larger than %d KiB; move parts of it to files that agents read when they need them",
+			maxMemoryFile>>10)
 	}
 	return ""
 }
@@ -299,7 +300,8 @@ func (r *memoryReader) take(disk *Disk, from, path string, depth int, into *Memo
 	info, missing := disk.root.Stat(rel)
 	switch {
 	case err != nil && meant:
-		r.leaveOut(called, fmt.Sprintf("%s imports it, and it lies outside of %s", filepath.Join(disk.Path(), from), disk.Path()))
+		r.leaveOut(called, fmt.Sprintf("%s imports it, and it lies outside of %s",
+			filepath.Join(disk.Path(), from), disk.Path()))
 		return
 	case err != nil || missing != nil || info.IsDir():
 		if err == nil && missing != nil && meant {

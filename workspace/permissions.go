@@ -52,7 +52,8 @@ type permissionFile struct {
 // NewPermissions returns the answers in file, an absolute path, which need not
 // exist. Now gives the time of new ones.
 func NewPermissions(file string, now func() time.Time) *Permissions {
-	return &Permissions{newRecordFile[permissionFile](file, "workspace.permissions", "no answer for always counts", now)}
+	return &Permissions{newRecordFile[permissionFile](file, "workspace.permissions",
+		"no answer for always counts", now)}
 }
 
 // Of returns what is kept for a workspace, given by its canonical root, oldest
@@ -86,7 +87,8 @@ func (p *Permissions) Keep(ctx context.Context, root string, more ...Permission)
 				continue
 			}
 			if len(list) >= maxPermissions {
-				return fault.New(fault.Denied, p.op, "the answer is not kept: there are %d for this workspace already; forget some", len(list))
+				return fault.New(fault.Denied, p.op,
+					"the answer is not kept: there are %d for this workspace already; forget some", len(list))
 			}
 			one.Since = p.now().UTC()
 			list = append(list, one)
@@ -103,7 +105,8 @@ func (p *Permissions) Keep(ctx context.Context, root string, more ...Permission)
 
 // Forget drops an answer of a workspace and reports whether there was one.
 func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, err error) {
-	if all, err := p.load(); err == nil && !slices.ContainsFunc(all.Roots[root], func(one Permission) bool { return one.ID == id }) {
+	if all, err := p.load(); err == nil && !slices.ContainsFunc(all.Roots[root],
+		func(one Permission) bool { return one.ID == id }) {
 		return false, nil
 	}
 	err = p.change(ctx, func(data *permissionFile) error {

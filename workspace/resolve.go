@@ -106,7 +106,8 @@ func (w *walk) step(element string) (*place, error) {
 	case last:
 		return w.finish(element, info), nil
 	case !info.IsDir():
-		return nil, fault.New(fault.Invalid, w.op, "%q: %q %w", w.name, filepath.Join(append(w.done, element)...), errNotFolder)
+		return nil, fault.New(fault.Invalid, w.op, "%q: %q %w", w.name,
+			filepath.Join(append(w.done, element)...), errNotFolder)
 	}
 	return nil, w.enter(dir, element, info)
 }
@@ -132,7 +133,8 @@ func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {
 // finish makes the place of the last element and keeps its folder open.
 func (w *walk) finish(element string, info fs.FileInfo) *place {
 	p := &place{
-		dir: w.handles[len(w.handles)-1], base: element, rel: filepath.Join(filepath.Join(w.done...), element), info: info,
+		dir: w.handles[len(w.handles)-1], base: element, rel: filepath.Join(filepath.Join(w.done...), element),
+		info:  info,
 		disks: len(w.handles) == 1,
 	}
 	if !p.disks {
@@ -233,7 +235,9 @@ func leaves(op, name, target string) error {
 
 func linkError(op, name, link string) error {
 	if link == filepath.Clean(name) {
-		return fault.New(fault.Denied, op, "%q is a symbolic link, which is not followed here; name the file that it leads to, or remove the link", name)
+		return fault.New(fault.Denied, op,
+			"%q is a symbolic link, which is not followed here; name the file that it leads to, or remove the link",
+			name)
 	}
 	return fault.New(fault.Denied, op, "%q leads through the symbolic link %q, which is not followed here", name, link)
 }

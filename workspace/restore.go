@@ -44,7 +44,8 @@ func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, e
 	if err != nil {
 		return nil, d.wrapError(op, p.rel, err)
 	}
-	return &File{Name: p.rel, Bytes: []byte(target), Mode: fs.ModeSymlink, Digest: DigestOf([]byte(target)), Info: p.info}, nil
+	return &File{Name: p.rel, Bytes: []byte(target), Mode: fs.ModeSymlink,
+		Digest: DigestOf([]byte(target)), Info: p.info}, nil
 }
 
 // onlyFolders reports whether a folder holds nothing but folders.

@@ -292,11 +292,13 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 			delete(last.good, source.File)
 			return
 		default:
-			why = []SettingsProblem{{File: source.File, Line: 1, Column: 1, Message: "the file is ignored: " + fault.Message(err)}}
+			why = []SettingsProblem{{File: source.File, Line: 1, Column: 1,
+				Message: "the file is ignored: " + fault.Message(err)}}
 		}
 		if good, ok := last.good[source.File]; ok {
 			found = append(found, why...)
-			found = append(found, SettingsProblem{File: source.File, Line: 1, Column: 1, Message: "until it can be read again, the file counts as it was before"})
+			found = append(found, SettingsProblem{File: source.File, Line: 1, Column: 1,
+				Message: "until it can be read again, the file counts as it was before"})
 			sources = append(sources, good)
 			return
 		}
@@ -323,7 +325,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		// Through the folder's handle: a link that leads out must not show what
 		// lies there in a problem's text.
 		content, err := projectFile(ctx, files.Folder)
-		add(exposable{SettingsSource: SettingsSource{Scope: ProjectScope, File: filepath.Join(files.Folder, ProjectSettings), Content: content}}, err)
+		add(exposable{SettingsSource: SettingsSource{Scope: ProjectScope,
+			File: filepath.Join(files.Folder, ProjectSettings), Content: content}}, err)
 	}
 	s := mergeSettings(sources)
 	s.Problems = append(found, s.Problems...)

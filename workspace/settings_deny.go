@@ -64,13 +64,15 @@ func (l *layer) denials() []SettingsProblem {
 			continue
 		}
 		if _, ok := m.Value.Value.(*hujson.Object); !ok {
-			lost = append(lost, l.problem(m.Value.StartOffset, "tools", "tools must be an object, not %s", kindName(&m.Value)))
+			lost = append(lost, l.problem(m.Value.StartOffset, "tools",
+				"tools must be an object, not %s", kindName(&m.Value)))
 		}
 	}
 	for _, key := range []string{"exclude", "core"} {
 		for _, v := range l.valuesAt([]string{"tools", key}) {
 			if kind := v.Value.Kind(); kind != '[' && kind != '"' {
-				lost = append(lost, l.problem(v.StartOffset, "tools."+key, "tools.%s must be a list of strings, not %s", key, kindName(v)))
+				lost = append(lost, l.problem(v.StartOffset, "tools."+key,
+					"tools.%s must be a list of strings, not %s", key, kindName(v)))
 			}
 		}
 	}
@@ -87,17 +89,20 @@ func (l *layer) respell(object *hujson.Object) []SettingsProblem {
 		if i < 0 || is == known[i] {
 			return
 		}
-		problems = append(problems, l.problem(m.Name.StartOffset, prefix+is, "%s%s is read as %s%s; write it so", prefix, is, prefix, known[i]))
+		problems = append(problems, l.problem(m.Name.StartOffset, prefix+is, "%s%s is read as %s%s; write it so",
+			prefix, is, prefix, known[i]))
 		m.Name.Value = hujson.String(known[i])
 	}
 	for i := range object.Members {
 		m := &object.Members[i]
 		if plainKey(memberName(m)) == "excludetools" { // what gemini-cli called it
-			problems = append(problems, l.problem(m.Name.StartOffset, memberName(m), "%s is read as tools.exclude; write it so", memberName(m)))
+			problems = append(problems, l.problem(m.Name.StartOffset, memberName(m),
+				"%s is read as tools.exclude; write it so", memberName(m)))
 			exclude := hujson.ObjectMember{Name: m.Name, Value: m.Value}
 			exclude.Name.Value = hujson.String("exclude")
 			m.Name.Value = hujson.String("tools")
-			m.Value = hujson.Value{StartOffset: m.Value.StartOffset, EndOffset: m.Value.EndOffset, Value: &hujson.Object{Members: []hujson.ObjectMember{exclude}}}
+			m.Value = hujson.Value{StartOffset: m.Value.StartOffset, EndOffset: m.Value.EndOffset,
+				Value: &hujson.Object{Members: []hujson.ObjectMember{exclude}}}
 			continue
 		}
 		name(m, "", "tools")

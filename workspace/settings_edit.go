@@ -129,7 +129,8 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	}
 	nested := strings.Repeat(`{"":`, len(path)) + string(encoded) + strings.Repeat("}", len(path))
 	if _, err := parseJSON([]byte(nested)); err != nil && value != nil {
-		return nil, fault.New(fault.Invalid, op, "the key would be too deep: there may be at most %d objects and lists in each other", maxSettingsDepth)
+		return nil, fault.New(fault.Invalid, op,
+			"the key would be too deep: there may be at most %d objects and lists in each other", maxSettingsDepth)
 	}
 	e := &keyEditor{newline: "\n", indent: indentOf(&root)}
 	if bytes.Contains(plain, []byte("\r\n")) {
@@ -151,7 +152,8 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 		edited = append(bytes.TrimSpace(edited), '\n')
 	}
 	if err := verify(edited, path, encoded); err != nil {
-		return nil, fault.New(fault.Internal, op, "%s was not written as it should be: %w", strings.Join(path, "."), err)
+		return nil, fault.New(fault.Internal, op, "%s was not written as it should be: %w",
+			strings.Join(path, "."), err)
 	}
 	if bom {
 		edited = append([]byte("\uFEFF"), edited...)

@@ -28,7 +28,8 @@ func (s *Settings) readEnvironment(env func(string) string) {
 		k, _ := settingKeyOf(e.key)
 		v := valueOfText(k, text)
 		if err := k.set(s, &v, Origin{Scope: EnvironmentScope, File: e.variable}); err != nil {
-			s.Problems = append(s.Problems, SettingsProblem{File: e.variable, Key: e.key, Message: fmt.Sprintf("%q does not count: %s %s", text, e.key, err)})
+			s.Problems = append(s.Problems, SettingsProblem{File: e.variable, Key: e.key,
+				Message: fmt.Sprintf("%q does not count: %s %s", text, e.key, err)})
 		}
 	}
 }

@@ -65,7 +65,8 @@ const (
 )
 
 // hookEvents are the keys of hooks (spec 9.2).
-var hookEvents = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification"}
+var hookEvents = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel",
+	"BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification"}
 
 // settingShapes returns the shape of all that is read of a settings file, the
 // typed keys among it. They are made once; nobody changes them.
@@ -98,7 +99,8 @@ func makeSettingShapes() []settingShape {
 		{path: "agents.tracing", kind: objectKind, doc: "Where traces of runs go" + own + "."},
 		{path: "agents.memory", kind: objectKind, doc: "Where agents remember across sessions" + own + "."},
 		{path: "agents.overrides", kind: objectKind, doc: "What is changed of agents, by their names."},
-		{path: "agents.overrides.*", kind: objectKind, doc: "What is changed of this agent; a project's settings can only take away."},
+		{path: "agents.overrides.*", kind: objectKind,
+			doc: "What is changed of this agent; a project's settings can only take away."},
 		{path: "agents.overrides.*.enabled", kind: boolKind, doc: "false switches the agent off."},
 		{path: "agents.overrides.*.model", kind: textKind, doc: "The agent's model" + own + "."},
 		{path: "agents.overrides.*.temperature", kind: numberKind, doc: "From 0 to 2."},
@@ -109,9 +111,11 @@ func makeSettingShapes() []settingShape {
 		{path: "agents.overrides.*.run.max_time", kind: anyKind, doc: "Seconds, or a duration such as \"5m\"."},
 		{path: "agents.overrides.*.run.max_tokens", kind: wholeKind, doc: "Tokens of a run, prompt and output."},
 		{path: "agents.overrides.*.run.max_cost", kind: numberKind, doc: "What a run may cost, in USD."},
-		{path: "agents.overrides.*.run.mode", kind: textKind, doc: "Whether a run is a chat or a task.", values: []string{"chat", "task"}},
+		{path: "agents.overrides.*.run.mode", kind: textKind, doc: "Whether a run is a chat or a task.",
+			values: []string{"chat", "task"}},
 		{path: "agents.overrides.*.tools", kind: objectKind, doc: "Which tools the agent has."},
-		{path: "agents.overrides.*.tools.allow", kind: textsKind, doc: "The agent's tools, by name or glob; a project's list takes away what it does not name."},
+		{path: "agents.overrides.*.tools.allow", kind: textsKind,
+			doc: "The agent's tools, by name or glob; a project's list takes away what it does not name."},
 		{path: "agents.overrides.*.tools.deny", kind: textsKind, doc: "Tools that the agent does not get."},
 		{path: "model", kind: objectKind, doc: "Models."},
 		{path: "model.routes", kind: objectsKind, doc: "Rules of the model auto, the first that fits" + own + "."},
@@ -157,42 +161,62 @@ func nestedShapes(own string) []settingShape {
 		{path: "mcpServers.*", kind: objectKind, doc: "An MCP server: a command to start, or an address."},
 		{path: "mcpServers.*.command", kind: textKind, doc: "The executable that is the server."},
 		{path: "mcpServers.*.args", kind: textsKind, doc: "The executable's arguments."},
-		{path: "mcpServers.*.env", kind: objectKind, doc: "Variables that the server gets; ${NAME} is taken from the environment."},
+		{path: "mcpServers.*.env", kind: objectKind,
+			doc: "Variables that the server gets; ${NAME} is taken from the environment."},
 		{path: "mcpServers.*.cwd", kind: textKind, doc: "The folder in which the server is started."},
 		{path: "mcpServers.*.url", kind: textKind, doc: "The address of a server that speaks SSE."},
 		{path: "mcpServers.*.httpUrl", kind: textKind, doc: "The address of a server that speaks streamable HTTP."},
 		{path: "mcpServers.*.headers", kind: objectKind, doc: "Headers of each request."},
-		{path: "mcpServers.*.timeout", kind: numberKind, doc: "The hard end of a call in ms; 600000 where it is not given."},
+		{path: "mcpServers.*.timeout", kind: numberKind,
+			doc: "The hard end of a call in ms; 600000 where it is not given."},
 		{path: "mcpServers.*.trust", kind: boolKind, doc: "Whether its calls need no question" + own + "."},
 		{path: "mcpServers.*.safeTools", kind: textsKind, doc: "Its tools that only read" + own + "."},
-		{path: "mcpServers.*.sampling", kind: boolKind, doc: "Whether it may have your model answer something; you are asked each time" + own + "."},
+		{path: "mcpServers.*.sampling", kind: boolKind,
+			doc: "Whether it may have your model answer something; you are asked each time" + own + "."},
 		{path: "mcpServers.*.includeTools", kind: textsKind, doc: "Its only tools that are offered."},
 		{path: "mcpServers.*.excludeTools", kind: textsKind, doc: "Its tools that are not offered."},
 		{path: "mcpServers.*.description", kind: textKind, doc: "What the server is for."},
-		{path: "mcpServers.*.autoStart", kind: boolKind, doc: "Whether it is started with the workspace, and not on first need."},
-		{path: "mcpServers.*.oauth", kind: objectKind, doc: "How you log in at a server over HTTP; `agentls mcp-servers login NAME` does it."},
+		{path: "mcpServers.*.autoStart", kind: boolKind,
+			doc: "Whether it is started with the workspace, and not on first need."},
+		{path: "mcpServers.*.oauth", kind: objectKind,
+			doc: "How you log in at a server over HTTP; `agentls mcp-servers login NAME` does it."},
 		{path: "mcpServers.*.oauth.enabled", kind: boolKind, doc: "false: no login is used."},
-		{path: "mcpServers.*.oauth.clientId", kind: textKind, doc: "What agentls is called there; without it, agentls registers itself."},
-		{path: "mcpServers.*.oauth.clientSecret", kind: textKind, doc: "The secret of a client that has one, as ${NAME}."},
+		{path: "mcpServers.*.oauth.clientId", kind: textKind,
+			doc: "What agentls is called there; without it, agentls registers itself."},
+		{path: "mcpServers.*.oauth.clientSecret", kind: textKind,
+			doc: "The secret of a client that has one, as ${NAME}."},
 		{path: "mcpServers.*.oauth.scopes", kind: textsKind, doc: "What is asked for."},
-		{path: "mcpServers.*.oauth.authorizationUrl", kind: textKind, doc: "Where you log in, where the server does not say it" + own + "."},
-		{path: "mcpServers.*.oauth.tokenUrl", kind: textKind, doc: "Where the token comes from, where the server does not say it" + own + "."},
-		{path: "mcpServers.*.oauth.registrationUrl", kind: textKind, doc: "Where agentls registers itself, where the server does not say it" + own + "."},
-		{path: "mcpServers.*.oauth.redirectUri", kind: textKind, doc: "An address of this machine that the answer comes to, as http://localhost:7777/oauth/callback."},
+		{path: "mcpServers.*.oauth.authorizationUrl", kind: textKind,
+			doc: "Where you log in, where the server does not say it" + own + "."},
+		{path: "mcpServers.*.oauth.tokenUrl", kind: textKind,
+			doc: "Where the token comes from, where the server does not say it" + own + "."},
+		{path: "mcpServers.*.oauth.registrationUrl", kind: textKind,
+			doc: "Where agentls registers itself, where the server does not say it" + own + "."},
+		{path: "mcpServers.*.oauth.redirectUri", kind: textKind,
+			doc: "An address of this machine that the answer comes to, as http://localhost:7777/oauth/callback."},
 		{path: "hooks", kind: objectKind, doc: "Commands that are run at points of a run, by event."},
-		{path: "hooks.*", kind: objectsKind, doc: "What is run at this event; all in parallel where none is sequential."},
-		{path: "hooks.*.[].matcher", kind: textKind, doc: "A regular expression over the tool's name, or the trigger; all where it is not given."},
-		{path: "hooks.*.[].sequential", kind: boolKind, doc: "Whether its hooks are run one after another, and each sees what those before it changed."},
+		{path: "hooks.*", kind: objectsKind,
+			doc: "What is run at this event; all in parallel where none is sequential."},
+		{path: "hooks.*.[].matcher", kind: textKind,
+			doc: "A regular expression over the tool's name, or the trigger; all where it is not given."},
+		{path: "hooks.*.[].sequential", kind: boolKind,
+			doc: "Whether its hooks are run one after another, and each sees what those before it changed."},
 		{path: "hooks.*.[].hooks", kind: objectsKind, doc: "The commands."},
-		{path: "hooks.*.[].hooks.[].type", kind: textKind, doc: "What kind of hook it is.", values: []string{"command"}},
-		{path: "hooks.*.[].hooks.[].command", kind: textKind, doc: "A line for bash, as it is; with args an executable. It gets JSON on its standard input."},
+		{path: "hooks.*.[].hooks.[].type", kind: textKind, doc: "What kind of hook it is.",
+			values: []string{"command"}},
+		{path: "hooks.*.[].hooks.[].command", kind: textKind,
+			doc: "A line for bash, as it is; with args an executable. It gets JSON on its standard input."},
 		{path: "hooks.*.[].hooks.[].args", kind: textsKind, doc: "The arguments of an executable."},
-		{path: "hooks.*.[].hooks.[].timeout", kind: numberKind, doc: "Milliseconds, at most 600000; 60000 where it is not given."},
+		{path: "hooks.*.[].hooks.[].timeout", kind: numberKind,
+			doc: "Milliseconds, at most 600000; 60000 where it is not given."},
 		{path: "hooks.*.[].hooks.[].name", kind: textKind, doc: "What it is called in messages."},
 		{path: "hooks.*.[].hooks.[].description", kind: textKind, doc: "What it is for."},
-		{path: "hooks.*.[].hooks.[].env", kind: objectKind, doc: "Variables that it gets; ${NAME} is taken from the environment."},
-		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind, doc: "The wall that confines it: read, write or full; the person's own settings only: a project's always has write.", values: []string{"read", "write", "full"}},
-		{path: "hooks.*.[].hooks.[].sequential", kind: boolKind, doc: "Whether it is run after the one before, and sees what that changed."},
+		{path: "hooks.*.[].hooks.[].env", kind: objectKind,
+			doc: "Variables that it gets; ${NAME} is taken from the environment."},
+		{path: "hooks.*.[].hooks.[].sandbox", kind: textKind,
+			doc: "The wall that confines it: read, write or full; the person's own settings only: a project's always has write.", values: []string{"read", "write", "full"}},
+		{path: "hooks.*.[].hooks.[].sequential", kind: boolKind,
+			doc: "Whether it is run after the one before, and sees what that changed."},
 	}
 }
 
@@ -239,7 +263,8 @@ func keysBelow(shapes []settingShape, path []string) []settingShape {
 	}
 	var keys []settingShape
 	for _, s := range shapes {
-		if rest, ok := strings.CutPrefix(s.path, prefix); ok && rest != "" && rest != "*" && rest != "[]" && !strings.Contains(rest, ".") {
+		if rest, ok := strings.CutPrefix(s.path, prefix); ok && rest != "" && rest != "*" && rest != "[]" &&
+			!strings.Contains(rest, ".") {
 			keys = append(keys, s)
 		}
 	}
@@ -253,8 +278,10 @@ func (s *settingShape) name() string { return s.path[strings.LastIndexByte(s.pat
 // its text. under are the files that it stands over, as the person's own under a
 // project's: some of a project's values count only where they are stricter. The
 // cost is linear in the text. The error is ctx's.
-func DiagnoseSettings(ctx context.Context, source SettingsSource, names SettingsNames, under ...SettingsSource) ([]SettingsFinding, error) {
-	d := settingsReader{ctx: ctx, content: withoutBOM(source.Content), scope: source.Scope, names: names, shapes: settingShapes(), told: make(map[int]bool)}
+func DiagnoseSettings(ctx context.Context, source SettingsSource, names SettingsNames,
+	under ...SettingsSource) ([]SettingsFinding, error) {
+	d := settingsReader{ctx: ctx, content: withoutBOM(source.Content), scope: source.Scope, names: names,
+		shapes: settingShapes(), told: make(map[int]bool)}
 	lines := startsOf(d.content)
 	root, err := parseJSON(d.content)
 	if ctx.Err() != nil {
@@ -263,7 +290,8 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	if err != nil {
 		line, column, message := syntaxError(err)
 		start := lines.offset(line, column, len(d.content))
-		d.find(start, lineEndAt(d.content, start), "settings/json", "error", "The file is ignored: %s; fix it here.", message)
+		d.find(start, lineEndAt(d.content, start), "settings/json", "error",
+			"The file is ignored: %s; fix it here.", message)
 		return d.findings, nil
 	}
 	d.ends = make(map[int]int)
@@ -319,7 +347,8 @@ func (d *settingsReader) find(start, end int, code, severity, format string, arg
 	if code == "settings/value" {
 		d.told[start] = true
 	}
-	d.findings = append(d.findings, SettingsFinding{Start: start, End: end, Code: code, Severity: severity, Message: fmt.Sprintf(format, args...)})
+	d.findings = append(d.findings, SettingsFinding{Start: start, End: end, Code: code, Severity: severity,
+		Message: fmt.Sprintf(format, args...)})
 	return &d.findings[len(d.findings)-1]
 }
 
@@ -364,8 +393,10 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 			d.unknown(m, path, keys)
 			continue
 		}
-		if genericPath(inner) == "agents.overrides.*" && d.names.Agents != nil && !slices.Contains(d.names.Agents, name) {
-			d.reportName(m, "settings/agent-unknown", "warning", fmt.Sprintf("There is no agent %s", name), d.names.Agents)
+		if genericPath(inner) == "agents.overrides.*" && d.names.Agents != nil &&
+			!slices.Contains(d.names.Agents, name) {
+			d.reportName(m, "settings/agent-unknown", "warning",
+				fmt.Sprintf("There is no agent %s", name), d.names.Agents)
 		}
 		if m.Value.Value.Kind() != 'n' {
 			d.value(&m.Value, inner, shape)
@@ -387,10 +418,12 @@ func (d *settingsReader) unknown(m *hujson.ObjectMember, path []string, keys []s
 		known[i] = keys[i].name()
 	}
 	name := memberName(m)
-	if foreign := len(path) == 0 || (path[0] != "agents" && len(path) == 1 && path[0] != "hooks"); foreign && nearestKey(name, known) == "" {
+	if foreign := len(path) == 0 || (path[0] != "agents" && len(path) == 1 && path[0] != "hooks"); foreign &&
+		nearestKey(name, known) == "" {
 		return
 	}
-	d.reportName(m, "settings/unknown-key", "hint", fmt.Sprintf("The key %s is not known and has no effect", strings.Join(append(slices.Clone(path), name), ".")), known)
+	d.reportName(m, "settings/unknown-key", "hint", fmt.Sprintf("The key %s is not known and has no effect",
+		strings.Join(append(slices.Clone(path), name), ".")), known)
 }
 
 // reportName reports a name, with the one that was meant if there is one.

@@ -63,7 +63,8 @@ func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNam
 	shapes := settingShapes()
 	var items []SettingsItem
 	add := func(label string, key bool, detail, doc, text string) {
-		items = append(items, SettingsItem{Label: label, Key: key, Detail: detail, Doc: doc, Start: at.start, End: at.end, Text: text})
+		items = append(items, SettingsItem{Label: label, Key: key, Detail: detail, Doc: doc, Start: at.start,
+			End: at.end, Text: text})
 	}
 	if !at.key {
 		shape := shapeOf(at.path)
@@ -84,9 +85,11 @@ func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNam
 			for _, v := range []string{"true", "false"} {
 				add(v, false, shape.kind, shape.doc, v)
 			}
-		case shape.kind == textKind && shape.name() == "model", shape.path == "model.name", shape.path == "agents.fallbackModels":
+		case shape.kind == textKind && shape.name() == "model", shape.path == "model.name",
+			shape.path == "agents.fallbackModels":
 			values = names.Models
-		case shape.kind == textsKind && (strings.HasSuffix(shape.path, ".tools.allow") || strings.HasSuffix(shape.path, ".tools.deny") ||
+		case shape.kind == textsKind && (strings.HasSuffix(shape.path, ".tools.allow") ||
+			strings.HasSuffix(shape.path, ".tools.deny") ||
 			strings.HasSuffix(shape.path, ".when.tools") || strings.HasPrefix(shape.path, "tools.")):
 			values = names.Tools
 		}
@@ -140,7 +143,8 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 	if shape == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1])) {
 		return SettingsHover{}, false
 	}
-	h := SettingsHover{Start: at.start, End: at.end, Key: strings.Join(path, "."), Kind: shape.kind, Values: shape.values, Doc: shape.doc,
+	h := SettingsHover{Start: at.start, End: at.end, Key: strings.Join(path, "."), Kind: shape.kind,
+		Values: shape.values, Doc: shape.doc,
 		OwnOnly: ownOnly(path)}
 	if shape.typed {
 		standard := defaultSettings()

@@ -29,7 +29,8 @@ func SettingsAgents(content []byte) []SettingsAgent {
 	var found []SettingsAgent
 	note := func(v *hujson.Value, value, behind string) {
 		name, err := text(v)
-		if start, end := v.StartOffset+1, v.EndOffset-1; err == nil && start < end && string(content[start:end]) == name {
+		if start, end := v.StartOffset+1, v.EndOffset-1; err == nil && start < end &&
+			string(content[start:end]) == name {
 			found = append(found, SettingsAgent{name, start, end, value, behind})
 		}
 	}
@@ -47,7 +48,8 @@ func SettingsAgents(content []byte) []SettingsAgent {
 			switch memberName(section) {
 			case "overrides":
 				each(&section.Value, "", func(m *hujson.ObjectMember) {
-					note(&m.Name, string(content[m.Value.StartOffset:m.Value.EndOffset]), lineBefore(content, m.Name.StartOffset))
+					note(&m.Name, string(content[m.Value.StartOffset:m.Value.EndOffset]),
+						lineBefore(content, m.Name.StartOffset))
 				})
 			case "routing":
 				each(&section.Value, "default_agent", func(m *hujson.ObjectMember) { note(&m.Value, "", "") })

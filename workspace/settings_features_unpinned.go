@@ -41,7 +41,8 @@ func (d *settingsReader) server(object *hujson.Object) {
 		// The object itself has no offset; its first member has.
 		if len(object.Members) > 0 {
 			name := object.Members[0].Name
-			d.find(name.StartOffset, name.EndOffset, "settings/value", "error", "A server needs a command, a url or an httpUrl.")
+			d.find(name.StartOffset, name.EndOffset, "settings/value", "error",
+				"A server needs a command, a url or an httpUrl.")
 		}
 		return
 	}
@@ -59,14 +60,18 @@ type fetcher struct {
 }
 
 var fetchers = map[string]fetcher{
-	"npx":  {values: []string{"-p", "--package", "-c", "--call", "-w", "--workspace", "--registry"}, names: []string{"-p", "--package"}, local: "--no-install"},
+	"npx": {values: []string{"-p", "--package", "-c", "--call", "-w", "--workspace", "--registry"},
+		names: []string{"-p", "--package"}, local: "--no-install"},
 	"bunx": {values: []string{"-p", "--package"}, names: []string{"-p", "--package"}, local: "--no-install"},
 	"pnpx": {values: []string{"--package"}, names: []string{"--package"}},
-	"npm":  {verbs: []string{"exec", "x"}, values: []string{"--package"}, names: []string{"--package"}, local: "--offline"},
+	"npm": {verbs: []string{"exec", "x"}, values: []string{"--package"},
+		names: []string{"--package"}, local: "--offline"},
 	"pnpm": {verbs: []string{"dlx"}, values: []string{"--package"}, names: []string{"--package"}},
 	"yarn": {verbs: []string{"dlx"}, values: []string{"-p", "--package"}, names: []string{"-p", "--package"}},
-	"uvx":  {values: []string{"--from", "--with", "-p", "--python", "--index-url", "-i", "--refresh-package"}, names: []string{"--from"}, local: "--offline"},
-	"pipx": {verbs: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "-i"}, names: []string{"--spec"}},
+	"uvx": {values: []string{"--from", "--with", "-p", "--python", "--index-url", "-i", "--refresh-package"},
+		names: []string{"--from"}, local: "--offline"},
+	"pipx": {verbs: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "-i"},
+		names: []string{"--spec"}},
 }
 
 // checkPinned reports the package that a command fetches without a version, or a
@@ -128,7 +133,8 @@ func (d *settingsReader) checkPinned(command string, args []*hujson.Value) {
 }
 
 // checkPinnedArgument reports one argument. base is the package without a moving tag.
-func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, command, local string, args []*hujson.Value) {
+func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, command, local string,
+	args []*hujson.Value) {
 	f := d.find(arg.StartOffset, arg.EndOffset, "settings/mcp-unpinned", "warning",
 		"%s is fetched anew at whatever version is the newest, so somebody else decides what runs here; name a version.", word)
 	if d.names.Version != nil {
@@ -142,7 +148,8 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 			}
 			whole, _ := text(arg)
 			fixed := strings.TrimSuffix(whole, word) + base + mark + version
-			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Name the version that is here: %s", version), Start: arg.StartOffset, End: arg.EndOffset, Text: string(hujson.String(fixed))})
+			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Name the version that is here: %s", version),
+				Start: arg.StartOffset, End: arg.EndOffset, Text: string(hujson.String(fixed))})
 		}
 	}
 	if local == "" {
@@ -150,7 +157,8 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 	}
 	for _, a := range args {
 		if w, err := text(a); err == nil && (w == "-y" || w == "--yes") {
-			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Fetch nothing (%s)", local), Start: a.StartOffset, End: a.EndOffset, Text: string(hujson.String(local))})
+			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Fetch nothing (%s)", local), Start: a.StartOffset,
+				End: a.EndOffset, Text: string(hujson.String(local))})
 			return
 		}
 	}
@@ -161,7 +169,8 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 	if command == "npm" && len(args) > 1 {
 		at = args[1].StartOffset
 	}
-	f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Fetch nothing (%s)", local), Start: at, End: at, Text: string(hujson.String(local)) + ", "})
+	f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Fetch nothing (%s)", local), Start: at, End: at,
+		Text: string(hujson.String(local)) + ", "})
 }
 
 // programName returns the name of an executable without its folder and ending.

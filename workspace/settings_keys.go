@@ -31,17 +31,21 @@ const million = 1_000_000
 // runKeys are those of how agents run.
 func runKeys() []settingKey {
 	return []settingKey{
-		boolKey("agents.autoRoute", "Whether input that names no agent is routed, which may cost a model call; the person's own settings only.",
+		boolKey("agents.autoRoute",
+			"Whether input that names no agent is routed, which may cost a model call; the person's own settings only.",
 			func(s *Settings) *Value[bool] { return &s.Agents.AutoRoute }),
 		boolKey("agents.compression.enabled", "Whether long contexts are summed up by a model.",
 			func(s *Settings) *Value[bool] { return &s.Agents.Compression.Enabled }),
 		textKey("agents.compression.model", "The model that sums contexts up; the person's own settings only.",
 			func(s *Settings) *Value[string] { return &s.Agents.Compression.Model }),
-		shareKey("agents.compression.preserve", "Part of a context, its newest, that is kept as it is.", 0, math.Nextafter(1, 0),
+		shareKey("agents.compression.preserve", "Part of a context, its newest, that is kept as it is.",
+			0, math.Nextafter(1, 0),
 			func(s *Settings) *Value[float64] { return &s.Agents.Compression.Preserve }),
-		shareKey("agents.compression.threshold", "Part of the model's window from which a context is summed up.", math.SmallestNonzeroFloat64, 1,
+		shareKey("agents.compression.threshold", "Part of the model's window from which a context is summed up.",
+			math.SmallestNonzeroFloat64, 1,
 			func(s *Settings) *Value[float64] { return &s.Agents.Compression.Threshold }),
-		intKey("agents.confirmationTimeout", "Seconds until a question counts as answered with no; 0 = never.", bounds{0, 86_400, false, false},
+		intKey("agents.confirmationTimeout", "Seconds until a question counts as answered with no; 0 = never.",
+			bounds{0, 86_400, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.ConfirmationTimeout }),
 		boolKey("agents.contextPersistence", "Whether sessions are kept on disk.",
 			func(s *Settings) *Value[bool] { return &s.Agents.ContextPersistence }),
@@ -49,11 +53,13 @@ func runKeys() []settingKey {
 			func(s *Settings) *Value[string] { return &s.Agents.DefaultScope }),
 		listKey("agents.fallbackModels", "Models that are tried in order when an agent's own fails.", false,
 			func(s *Settings) *Value[[]string] { return &s.Agents.FallbackModels }),
-		enumKey("agents.inline.answer", "Where the answer to an inline command goes: a document beside, a comment below its line, or an edit for review.", InlineAnswers(),
+		enumKey("agents.inline.answer",
+			"Where the answer to an inline command goes: a document beside, a comment below its line, or an edit for review.", InlineAnswers(),
 			func(s *Settings) *Value[string] { return &s.Agents.Inline.Answer }),
 		intKey("agents.limits.depth", "How deep a delegated run may lie below the first.", bounds{0, 16, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Depth }),
-		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.", bounds{1, math.MaxInt32, true, false},
+		intKey("agents.limits.inputTokens", "Input tokens of a tree of runs before the person is asked.",
+			bounds{1, math.MaxInt32, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.InputTokens }),
 		intKey("agents.limits.live", "Runs of a tree at the same time.", bounds{1, 256, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Live }),
@@ -61,11 +67,13 @@ func runKeys() []settingKey {
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.ModelCalls }),
 		intKey("agents.limits.runs", "Runs of a tree in all.", bounds{1, 10_000, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Limits.Runs }),
-		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.", bounds{0, 100 * million, true, true},
+		intKey("agents.maxContextTokens", "Caps the context window that thresholds use; 0 = the model's own.",
+			bounds{0, 100 * million, true, true},
 			func(s *Settings) *Value[int] { return &s.Agents.MaxContextTokens }),
 		intKey("agents.maxHandoffDepth", "Agents in a chain of handoffs.", bounds{1, 100, true, false},
 			func(s *Settings) *Value[int] { return &s.Agents.MaxHandoffDepth }),
-		textKey("agents.memory.redis", "The Redis server of agents whose memory has the backend redis: redis://host:port, rediss://host:port or unix:///path; the person's own settings only.",
+		textKey("agents.memory.redis",
+			"The Redis server of agents whose memory has the backend redis: redis://host:port, rediss://host:port or unix:///path; the person's own settings only.",
 			func(s *Settings) *Value[string] { return &s.Agents.Redis }),
 		boolKey("agents.prompt.shellOutputEfficiency", "Whether main is told to run commands that print little.",
 			func(s *Settings) *Value[bool] { return &s.Agents.ShellOutput }),
@@ -75,29 +83,39 @@ func runKeys() []settingKey {
 // sessionKeys are those of what is kept, routed and traced.
 func sessionKeys() []settingKey {
 	return []settingKey{
-		intKey("agents.retention.days", "Days after which a session is removed in which nothing happens; 0 = never; the person's own settings only.", bounds{0, 36_500, false, false},
+		intKey("agents.retention.days",
+			"Days after which a session is removed in which nothing happens; 0 = never; the person's own settings only.", bounds{0, 36_500, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Retention.Days }),
-		intKey("agents.retention.maxSessions", "Sessions of a workspace that are kept, the newest; 0 = all; the person's own settings only.", bounds{0, million, false, false},
+		intKey("agents.retention.maxSessions",
+			"Sessions of a workspace that are kept, the newest; 0 = all; the person's own settings only.",
+			bounds{0, million, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Retention.MaxSessions }),
 		listKey("agents.retention.pinned", "Sessions that are never removed; the person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Agents.Retention.Pinned }),
-		textKey("agents.routing.default_agent", "The agent that takes what no other is picked for, where fallback is default_agent.",
+		textKey("agents.routing.default_agent",
+			"The agent that takes what no other is picked for, where fallback is default_agent.",
 			func(s *Settings) *Value[string] { return &s.Agents.Routing.DefaultAgent }),
 		boolKey("agents.routing.enabled", "Whether @auto picks an agent.",
 			func(s *Settings) *Value[bool] { return &s.Agents.Routing.Enabled }),
-		enumKey("agents.routing.fallback", "What happens when no agent is picked: an error, a question to the person, or default_agent.", Fallbacks(),
+		enumKey("agents.routing.fallback",
+			"What happens when no agent is picked: an error, a question to the person, or default_agent.", Fallbacks(),
 			func(s *Settings) *Value[string] { return &s.Agents.Routing.Fallback }),
 		textKey("agents.routing.llm.model", "The model that picks an agent; the person's own settings only.",
 			func(s *Settings) *Value[string] { return &s.Agents.Routing.Model }),
-		intKey("agents.routing.llm.timeout", "Milliseconds that the model has to pick an agent.", bounds{1, 300_000, false, false},
+		intKey("agents.routing.llm.timeout", "Milliseconds that the model has to pick an agent.",
+			bounds{1, 300_000, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Routing.Timeout }),
-		intKey("agents.routing.rule.confidence_threshold", "From which confidence, 0 to 100, the hybrid strategy asks no model.", bounds{0, 100, false, false},
+		intKey("agents.routing.rule.confidence_threshold",
+			"From which confidence, 0 to 100, the hybrid strategy asks no model.", bounds{0, 100, false, false},
 			func(s *Settings) *Value[int] { return &s.Agents.Routing.Threshold }),
-		enumKey("agents.routing.strategy", "How an agent is picked: rule by triggers and examples on this machine, llm by a model, hybrid by a model only where rules are not sure.", Strategies(),
+		enumKey("agents.routing.strategy",
+			"How an agent is picked: rule by triggers and examples on this machine, llm by a model, hybrid by a model only where rules are not sure.", Strategies(),
 			func(s *Settings) *Value[string] { return &s.Agents.Routing.Strategy }),
-		enumKey("agents.tracing.backend", "Where traces go: files in the folder traces beside these settings, the console (standard error), an OpenTelemetry collector or LangSmith, as the variables OTEL_EXPORTER_OTLP_ENDPOINT and LANGSMITH_API_KEY say; the person's own settings only.", TraceBackends(),
+		enumKey("agents.tracing.backend",
+			"Where traces go: files in the folder traces beside these settings, the console (standard error), an OpenTelemetry collector or LangSmith, as the variables OTEL_EXPORTER_OTLP_ENDPOINT and LANGSMITH_API_KEY say; the person's own settings only.", TraceBackends(),
 			func(s *Settings) *Value[string] { return &s.Agents.Tracing.Backend }),
-		boolKey("agents.tracing.captureContent", "Whether traces have prompts, answers, arguments and results; where it is not given, files have them, and what is sent has not.",
+		boolKey("agents.tracing.captureContent",
+			"Whether traces have prompts, answers, arguments and results; where it is not given, files have them, and what is sent has not.",
 			func(s *Settings) *Value[bool] { return &s.Agents.Tracing.CaptureContent }),
 		boolKey("agents.tracing.enabled", "Whether runs are traced.",
 			func(s *Settings) *Value[bool] { return &s.Agents.Tracing.Enabled }),
@@ -111,34 +129,44 @@ func sessionKeys() []settingKey {
 // otherKeys are those that gemini-cli has, too.
 func otherKeys() []settingKey {
 	return []settingKey{
-		shareKey("model.compressionThreshold", "What agents.compression.threshold is where nobody sets it; gemini-cli's name.", math.SmallestNonzeroFloat64, 1,
+		shareKey("model.compressionThreshold",
+			"What agents.compression.threshold is where nobody sets it; gemini-cli's name.",
+			math.SmallestNonzeroFloat64, 1,
 			func(s *Settings) *Value[float64] { return &s.Model.CompressionThreshold }),
 		guardKey("model.disableLoopDetection", "Whether runs go on that repeat themselves.",
 			func(s *Settings) *Value[bool] { return &s.Model.DisableLoopDetection }),
 		textKey("model.name", "The model of agents that inherit one.",
 			func(s *Settings) *Value[string] { return &s.Model.Name }),
-		listKey("security.additionalFolders", "Folders outside the workspace that file tools may use; the person's own settings only.", false,
+		listKey("security.additionalFolders",
+			"Folders outside the workspace that file tools may use; the person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Security.AdditionalFolders }),
-		enumKey("security.critical", "What happens to a catastrophic call; the person's own settings only.", []string{"refuse", "ask"},
+		enumKey("security.critical", "What happens to a catastrophic call; the person's own settings only.",
+			[]string{"refuse", "ask"},
 			func(s *Settings) *Value[string] { return &s.Security.Critical }),
 		listKey("tools.allowed", "Calls that need no question, as read_file or bash(git status); what is critical asks all the same. read_file(/a/path) of a credential file lets agents read it; the person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Tools.Allowed }),
 		listKey("tools.core", "The only built-in tools that agents are offered; a project's list takes away from the person's.", false,
 			func(s *Settings) *Value[[]string] { return &s.Tools.Core }),
-		strictListKey("tools.exclude", "Tools that no agent is offered, and calls that are refused, as bash(git push) or write_file(docs/**).",
+		strictListKey("tools.exclude",
+			"Tools that no agent is offered, and calls that are refused, as bash(git push) or write_file(docs/**).",
 			func(s *Settings) *Value[[]string] { return &s.Tools.Exclude }),
-		listKey("tools.sandbox.allowedHosts", "Hosts that web_fetch and commands reach without a question, as example.com, *.example.com or localhost:8080; one that is named so may have a private address. The person's own settings only.", false,
+		listKey("tools.sandbox.allowedHosts",
+			"Hosts that web_fetch and commands reach without a question, as example.com, *.example.com or localhost:8080; one that is named so may have a private address. The person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.AllowedHosts }),
-		sandboxModeKey("tools.sandbox.mode", "auto confines commands where a sandbox works, require refuses them where none does, off confines none; the person's own settings only."),
-		listKey("tools.sandbox.read", "Files and folders outside the workspace that commands in the sandbox may read, in place of the usual toolchains in the home; the person's own settings only.", false,
+		sandboxModeKey("tools.sandbox.mode",
+			"auto confines commands where a sandbox works, require refuses them where none does, off confines none; the person's own settings only."),
+		listKey("tools.sandbox.read",
+			"Files and folders outside the workspace that commands in the sandbox may read, in place of the usual toolchains in the home; the person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.Read }),
-		listKey("tools.sandbox.write", "Files and folders outside the workspace that commands in the sandbox may change; the person's own settings only.", false,
+		listKey("tools.sandbox.write",
+			"Files and folders outside the workspace that commands in the sandbox may change; the person's own settings only.", false,
 			func(s *Settings) *Value[[]string] { return &s.Tools.Sandbox.Write }),
 	}
 }
 
 // newTypedKey makes a key whose value is decoded by decode.
-func newTypedKey[T any](key, doc string, field func(*Settings) *Value[T], decode func(*hujson.Value) (T, error)) settingKey {
+func newTypedKey[T any](key, doc string, field func(*Settings) *Value[T],
+	decode func(*hujson.Value) (T, error)) settingKey {
 	return settingKey{
 		key: key, doc: doc,
 		set: func(s *Settings, v *hujson.Value, origin Origin) error {
@@ -187,7 +215,8 @@ func shareKey(key, doc string, least, most float64, field func(*Settings) *Value
 		}
 		var n float64
 		if err := json.Unmarshal(lit, &n); err != nil || !(n >= least && n <= most) {
-			return 0, fmt.Errorf("must be a number from 0 to 1, the %s excepted, not %s", map[bool]string{true: "0", false: "1"}[least > 0], lit)
+			return 0, fmt.Errorf("must be a number from 0 to 1, the %s excepted, not %s",
+				map[bool]string{true: "0", false: "1"}[least > 0], lit)
 		}
 		return n, nil
 	})
@@ -214,7 +243,8 @@ func enumKey(key, doc string, allowed []string, field func(*Settings) *Value[str
 // sandboxModeKey makes the key of the sandbox's mode. One that cannot be read is
 // the strict one: nobody writes a mode to have less of a sandbox than without.
 func sandboxModeKey(key, doc string) settingKey {
-	k := enumKey(key, doc, []string{"auto", "require", "off"}, func(s *Settings) *Value[string] { return &s.Tools.Sandbox.Mode })
+	k := enumKey(key, doc, []string{"auto", "require", "off"},
+		func(s *Settings) *Value[string] { return &s.Tools.Sandbox.Mode })
 	set := k.set
 	k.set = func(s *Settings, v *hujson.Value, origin Origin) error {
 		err := set(s, v, origin)
@@ -241,7 +271,8 @@ func intKey(key, doc string, b bounds, field func(*Settings) *Value[int]) settin
 			return 0, fmt.Errorf("must be a whole number, not %s", kindName(v))
 		}
 		var n float64
-		if err := json.Unmarshal(lit, &n); err != nil || n != math.Trunc(n) || n < float64(b.least) || n > float64(b.most) {
+		if err := json.Unmarshal(lit, &n); err != nil || n != math.Trunc(n) ||
+			n < float64(b.least) || n > float64(b.most) {
 			return 0, fmt.Errorf("must be a whole number from %d to %d, not %s", b.least, b.most, lit)
 		}
 		return int(n), nil
@@ -429,7 +460,8 @@ func (s *Settings) readList(l *layer, key string, list *[]Raw) {
 	}
 	array, ok := v.Value.(*hujson.Array)
 	if !ok {
-		s.Problems = append(s.Problems, l.problem(v.StartOffset, "model."+key, "model.%s must be a list, not %s; it is ignored", key, kindName(v)))
+		s.Problems = append(s.Problems, l.problem(v.StartOffset, "model."+key,
+			"model.%s must be a list, not %s; it is ignored", key, kindName(v)))
 		return
 	}
 	*list = make([]Raw, 0, len(array.Elements))

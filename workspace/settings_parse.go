@@ -26,7 +26,8 @@ type layer struct {
 
 // parseLayer parses one file. The layer is nil when nothing in it counts.
 func parseLayer(source exposable) (*layer, []SettingsProblem) {
-	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed, checked: source.checked}
+	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed,
+		checked: source.checked}
 	l.lines = startsOf(l.content)
 	if source.root != nil {
 		l.root = source.root.Clone()
@@ -42,7 +43,8 @@ func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	root := &l.root
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, []SettingsProblem{l.problem(root.StartOffset, "", "the file is ignored: settings are an object, not %s", kindName(root))}
+		return nil, []SettingsProblem{l.problem(root.StartOffset, "",
+			"the file is ignored: settings are an object, not %s", kindName(root))}
 	}
 	problems := l.respell(object)
 	problems = append(problems, l.findRepeated(object, "")...)
@@ -68,13 +70,15 @@ func withoutBOM(content []byte) []byte {
 // parseJSON parses JSON with comments; a file without a value is an empty object.
 func parseJSON(content []byte) (hujson.Value, error) {
 	if line, column, deep := tooDeep(content); deep {
-		return hujson.Value{}, fmt.Errorf("hujson: line %d, column %d: more than %d objects and lists in each other", line, column, maxSettingsDepth)
+		return hujson.Value{}, fmt.Errorf("hujson: line %d, column %d: more than %d objects and lists in each other",
+			line, column, maxSettingsDepth)
 	}
 	if rest := bytes.TrimLeft(content, " \t\r\n"); len(rest) > 0 && rest[0] != '/' {
 		return hujson.Parse(content) // it has a value: most files are not read twice
 	}
 	if blank, err := hujson.Parse(append(bytes.Clone(content), "\n{}"...)); err == nil {
-		if object, ok := blank.Value.(*hujson.Object); ok && len(object.Members) == 0 && blank.StartOffset >= len(content) {
+		if object, ok := blank.Value.(*hujson.Object); ok && len(object.Members) == 0 &&
+			blank.StartOffset >= len(content) {
 			return blank, nil
 		}
 	}
@@ -273,12 +277,14 @@ func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem
 		inner := append(slices.Clone(path), memberName(&m))
 		if l.exposed != "" && (whyNotProject(inner) != "" || startsSomething(inner)) {
 			key := strings.Join(inner, ".")
-			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is ignored, because others may have written it", key))
+			problems = append(problems, l.problem(m.Name.StartOffset, key,
+				"%s is ignored, because others may have written it", key))
 			continue
 		}
 		if why := whyNotProject(inner); why != "" && l.scope == ProjectScope {
 			key := strings.Join(inner, ".")
-			problems = append(problems, l.problem(m.Name.StartOffset, key, "a project cannot set %s: %s; it is ignored", key, why))
+			problems = append(problems, l.problem(m.Name.StartOffset, key,
+				"a project cannot set %s: %s; it is ignored", key, why))
 			continue
 		}
 		kept = append(kept, m)

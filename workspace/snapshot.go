@@ -77,7 +77,8 @@ func pathsOf(documents map[uri.URI]*Document) map[string]*Document {
 		if d.path == "" {
 			continue
 		}
-		if other := byPath[d.path]; other == nil || (d.Dirty() && !other.Dirty()) || (d.Dirty() == other.Dirty() && d.URI < other.URI) {
+		if other := byPath[d.path]; other == nil || (d.Dirty() && !other.Dirty()) ||
+			(d.Dirty() == other.Dirty() && d.URI < other.URI) {
 			byPath[d.path] = d
 		}
 	}

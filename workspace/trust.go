@@ -190,7 +190,8 @@ func (t *Trust) Approve(ctx context.Context, folder string, items ...TrustItem) 
 	return t.decide(ctx, items, func(data *trustFile) error {
 		record, ok := data.Folders[canonical]
 		if !ok || !record.Trusted || !t.holds(canonical, record) {
-			return fault.New(fault.Denied, t.op, "%s is not trusted, so nothing of it can be approved", canonical).Because(fault.Untrusted)
+			return fault.New(fault.Denied, t.op, "%s is not trusted, so nothing of it can be approved",
+				canonical).Because(fault.Untrusted)
 		}
 		record.Items = mergeDigests(record.Items, items)
 		data.Folders[canonical] = record

@@ -46,7 +46,8 @@ type recordCache[T any] struct {
 }
 
 func newRecordFile[T any](file, op, void string, now func() time.Time) recordFile[T] {
-	return recordFile[T]{file: filepath.Clean(file), op: op, void: void, now: now, uid: os.Geteuid(), cache: new(recordCache[T])}
+	return recordFile[T]{file: filepath.Clean(file), op: op, void: void, now: now, uid: os.Geteuid(),
+		cache: new(recordCache[T])}
 }
 
 var (
@@ -132,7 +133,9 @@ func (f *recordFile[T]) private(path string, info fs.FileInfo) error {
 			return fault.New(fault.Denied, f.op, "%s: %q belongs to another user; remove it: %w", f.void, path, errOpen)
 		}
 		if perm := info.Mode().Perm(); perm&0o022 != 0 {
-			return fault.New(fault.Denied, f.op, "%s: %q can be written by others (mode %04o); run chmod go-w on it after you looked at it: %w", f.void, path, perm, errOpen)
+			return fault.New(fault.Denied, f.op,
+				"%s: %q can be written by others (mode %04o); run chmod go-w on it after you looked at it: %w",
+				f.void, path, perm, errOpen)
 		}
 	}
 	return nil
@@ -153,7 +156,8 @@ func (f *recordFile[T]) decode(content []byte) (*T, error) {
 	case head.Version < 1:
 		return nil, damaged(errCorrupt)
 	case head.Version > recordVersion:
-		return nil, fault.New(fault.Unavailable, f.op, "%s: %q was written by a later version of agentls; use that one", f.void, f.file)
+		return nil, fault.New(fault.Unavailable, f.op, "%s: %q was written by a later version of agentls; use that one",
+			f.void, f.file)
 	}
 	data := new(T)
 	if err := json.Unmarshal(content, data); err != nil {

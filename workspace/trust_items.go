@@ -143,7 +143,8 @@ func readAgent(ctx context.Context, disk *Disk, name string) (TrustItem, bool) {
 	if err != nil {
 		return TrustItem{}, false
 	}
-	return TrustItem{Name: filepath.ToSlash(name), Digest: f.Digest, Kind: AgentItem, Label: strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".md"), Text: f.Bytes}, true
+	return TrustItem{Name: filepath.ToSlash(name), Digest: f.Digest, Kind: AgentItem,
+		Label: strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".md"), Text: f.Bytes}, true
 }
 
 // IsAgentFile says that a path relative to a workspace folder is that of an agent
@@ -310,7 +311,8 @@ func (t *Trust) texts() string { return filepath.Join(filepath.Dir(t.file), text
 // Text returns the text that was approved under a digest; false where it was not
 // kept or is another one by now.
 func (t *Trust) Text(digest Digest) ([]byte, bool) {
-	if len(digest) != 64 || strings.ContainsFunc(string(digest), func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
+	if len(digest) != 64 || strings.ContainsFunc(string(digest),
+		func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
 		return nil, false
 	}
 	content, info, err := ownFile(filepath.Join(t.texts(), string(digest)), maxOneText)
@@ -348,7 +350,8 @@ func (t *Trust) keepTexts(data *trustFile, items []TrustItem) {
 		}
 	}
 	for _, item := range items {
-		if size += int64(len(item.Text)); len(item.Text) == 0 || len(item.Text) > maxOneText || size > maxTexts || DigestOf(item.Text) != item.Digest {
+		if size += int64(len(item.Text)); len(item.Text) == 0 || len(item.Text) > maxOneText || size > maxTexts ||
+			DigestOf(item.Text) != item.Digest {
 			size -= int64(len(item.Text))
 			continue
 		}

@@ -110,7 +110,8 @@ func (n *naming) expand(text string) {
 
 // hear takes over the words of a text.
 func (n *naming) hear(text string) {
-	for _, word := range append(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
+	for _, word := range append(strings.FieldsFunc(text,
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
 		if word == "" {
 			continue
 		}
@@ -186,7 +187,8 @@ func (n *naming) file(name string) bool {
 			Bin, Scripts any
 		}
 		if content, err := fs.ReadFile(n.disk.root.FS(), name); err == nil && json.Unmarshal(content, &is) == nil {
-			for _, text := range append(textsIn(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main, is.Module) {
+			for _, text := range append(textsIn(map[string]any{"bin": is.Bin, "scripts": is.Scripts}), is.Main,
+				is.Module) {
 				n.expand(text)
 			}
 			if at := path.Dir(name); !slices.Contains(n.dirs, at) {

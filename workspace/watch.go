@@ -348,7 +348,8 @@ func (w *Watcher) decide() bool {
 	if w.config.looked != nil {
 		w.config.looked()
 	}
-	return !slices.Equal(before.Created, s.pending.Created) || !slices.Equal(before.Changed, s.pending.Changed) || !slices.Equal(before.Removed, s.pending.Removed)
+	return !slices.Equal(before.Created, s.pending.Created) || !slices.Equal(before.Changed, s.pending.Changed) ||
+		!slices.Equal(before.Removed, s.pending.Removed)
 }
 
 func (w *Watcher) notice(text string) {

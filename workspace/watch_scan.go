@@ -54,7 +54,8 @@ func stampOf(path string, now time.Time) (stamp, bool, error) {
 	}
 	written := info.ModTime().UnixNano()
 	return stamp{
-		size: info.Size(), time: written, inode: inode(info), mode: info.Mode().Perm(), link: link, fresh: freshAt(written, now),
+		size: info.Size(), time: written, inode: inode(info), mode: info.Mode().Perm(), link: link,
+		fresh: freshAt(written, now),
 	}, true, nil
 }
 

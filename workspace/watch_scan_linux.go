@@ -57,7 +57,8 @@ func stampIn(fd int, name string, now time.Time) (stamp, bool, error) {
 	}
 	written := st.Mtim.Nano()
 	return stamp{
-		size: st.Size, time: written, inode: st.Ino, mode: fs.FileMode(st.Mode & 0o777), link: link, fresh: freshAt(written, now),
+		size: st.Size, time: written, inode: st.Ino, mode: fs.FileMode(st.Mode & 0o777), link: link,
+		fresh: freshAt(written, now),
 	}, true, nil
 }
 

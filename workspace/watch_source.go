@@ -195,7 +195,9 @@ func (w *Watcher) arm(hints hinted) {
 	}
 	switch degraded := failed != nil; {
 	case degraded && !s.degraded:
-		w.notice("the system does not tell of changed files (" + reason(failed) + "), so agentls looks for them every " + w.config.Poll.String() + " to " + (mostPolls * w.config.Poll).String() + "; " + remedy(failed))
+		w.notice("the system does not tell of changed files (" + reason(failed) +
+			"), so agentls looks for them every " + w.config.Poll.String() + " to " +
+			(mostPolls * w.config.Poll).String() + "; " + remedy(failed))
 	case !degraded && s.degraded:
 		w.notice("the system tells of changed files again, so agentls looks for them no longer")
 	}

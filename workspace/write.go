@@ -182,16 +182,19 @@ func stale(op, name string, now Digest) error {
 	if now == "" {
 		what = "is gone since it was read"
 	}
-	return fault.New(fault.Stale, op, "%q %s; read it again", name, what).Because(fault.OutOfDate, "digest", string(now))
+	return fault.New(fault.Stale, op, "%q %s; read it again", name, what).Because(fault.OutOfDate,
+		"digest", string(now))
 }
 
 func exists(op, name string, now Digest) error {
-	return fault.New(fault.Stale, op, "%q exists already; read it first", name).Because(fault.OutOfDate, "digest", string(now))
+	return fault.New(fault.Stale, op, "%q exists already; read it first", name).Because(fault.OutOfDate,
+		"digest", string(now))
 }
 
 // sortWrite leaves faults as they are and sorts what the system said.
 func (d *Disk) sortWrite(op, name string, err error) error {
-	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return d.wrapError(op, name, err)

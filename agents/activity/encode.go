@@ -178,10 +178,12 @@ func encodeBody(b Body) ([]byte, error) {
 func (l *Log) encode(b Body) (Body, []byte) {
 	data, err := encodeBody(b)
 	if err != nil {
-		return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be encoded: %w.", b.Type(), err))
+		return l.recordLost(b, fault.New(fault.Internal, "activity.append",
+			"A %s event could not be encoded: %w.", b.Type(), err))
 	}
 	if !shallow(data) {
-		return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event is nested too deep, so it was not recorded.", b.Type()))
+		return l.recordLost(b, fault.New(fault.Internal, "activity.append",
+			"A %s event is nested too deep, so it was not recorded.", b.Type()))
 	}
 	if _, said := b.(ModelContent); said || l.cfg.Mask == nil {
 		return b, data
@@ -202,7 +204,8 @@ func (l *Log) encode(b Body) (Body, []byte) {
 			return next, masked
 		}
 	}
-	return l.recordLost(b, fault.New(fault.Internal, "activity.append", "A %s event could not be masked, so it was not recorded.", b.Type()))
+	return l.recordLost(b, fault.New(fault.Internal, "activity.append",
+		"A %s event could not be masked, so it was not recorded.", b.Type()))
 }
 
 // shallow reports whether data, an encoded body, is nested no deeper than a line

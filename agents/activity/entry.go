@@ -246,7 +246,8 @@ func (e Entry) EventWith(session string, mask func([]byte) []byte) (Event, error
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", e.Seq, err)
 	}
-	return Event{Seq: e.Seq, Time: in.Time, Session: session, Origin: in.Origin, Body: body, DurationMs: in.DurationMs}, nil
+	return Event{Seq: e.Seq, Time: in.Time, Session: session, Origin: in.Origin, Body: body,
+		DurationMs: in.DurationMs}, nil
 }
 
 // Wire appends the params of the agents/activity notification that tells of e

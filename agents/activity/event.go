@@ -83,7 +83,8 @@ func Decode(name string, data []byte) (Body, error) {
 // what read-only tools do are not.
 func Synced(b Body) bool {
 	switch b := b.(type) {
-	case RunStarted, RunState, RunFinished, ConfirmationAnswered, Input, ApprovalChanged, ChangeResolved, Rewound, Forked:
+	case RunStarted, RunState, RunFinished, ConfirmationAnswered, Input, ApprovalChanged,
+		ChangeResolved, Rewound, Forked:
 		return true
 	case Checkpoint:
 		return len(b.Kept) > 0 // a file is about to be written

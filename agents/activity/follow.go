@@ -170,7 +170,8 @@ func (f *Follower) split(data []byte) []Entry {
 		e, ok := parse(data[:n-crcSize], false)
 		if !ok {
 			// The encoder and the parser disagree: a bug, and never silence.
-			f.err = fault.New(fault.Internal, "activity.follow", "event %d of the session %s cannot be read back", f.after+1, f.log.cfg.Session)
+			f.err = fault.New(fault.Internal, "activity.follow", "event %d of the session %s cannot be read back",
+				f.after+1, f.log.cfg.Session)
 			break
 		}
 		taken += f.add(e)
@@ -211,13 +212,15 @@ func (f *Follower) load(at point, pos, until uint64) []Entry {
 	if err != nil {
 		l := f.log
 		l.logger().Error("log unreadable", "session", l.cfg.Session, "after", pos, "err", err)
-		f.err = fault.New(fault.Unavailable, "activity.follow", "The log of the session %s cannot be read: %w.", l.cfg.Session, err)
+		f.err = fault.New(fault.Unavailable, "activity.follow",
+			"The log of the session %s cannot be read: %w.", l.cfg.Session, err)
 		return nil
 	}
 	if len(f.batch) == 0 {
 		// Damaged since the log was opened. What can still be read covers it.
 		f.past = until
-		f.log.logger().Error("log damaged", "session", f.log.cfg.Session, "file", at.seg.path, "from", pos+1, "to", until)
+		f.log.logger().Error("log damaged", "session", f.log.cfg.Session, "file", at.seg.path,
+			"from", pos+1, "to", until)
 	}
 	return f.batch
 }

@@ -200,7 +200,8 @@ func (l *Log) Commit(ctx context.Context, seq uint64) error {
 			return l.err
 		case l.done || seq > l.last:
 			l.mu.Unlock()
-			return fault.New(fault.Unavailable, "activity.commit", "Event %d of the session %s was not recorded: its log is closed.", seq, l.cfg.Session)
+			return fault.New(fault.Unavailable, "activity.commit",
+				"Event %d of the session %s was not recorded: its log is closed.", seq, l.cfg.Session)
 		}
 		grown := l.wait()
 		l.mu.Unlock()

@@ -66,7 +66,8 @@ func Open(cfg Config) (*Log, Recovery, error) {
 			"The session %s cannot be opened: %w. Fix the file or use another session.", cfg.Session, err)
 	}
 	if r := o.found; r.Cut > 0 || r.Damaged() {
-		l.logger().Warn("log fixed", "session", cfg.Session, "cutBytes", r.Cut, "badLines", r.Bad, "lost", r.Lost, "file", r.File)
+		l.logger().Warn("log fixed", "session", cfg.Session, "cutBytes", r.Cut, "badLines", r.Bad, "lost",
+			r.Lost, "file", r.File)
 	}
 	return l, o.found, nil
 }
@@ -395,9 +396,12 @@ func (o *opener) fold(e Entry) {
 // stands for them.
 func (o *opener) hole(from, to uint64) []byte {
 	l := o.log
-	note := Note{Level: "warning", Message: fmt.Sprintf("Event %d of this session could not be read and was set aside in %s.", from, filepath.Base(o.badPath()))}
+	note := Note{Level: "warning",
+		Message: fmt.Sprintf("Event %d of this session could not be read and was set aside in %s.", from,
+			filepath.Base(o.badPath()))}
 	if from < to {
-		note.Message = fmt.Sprintf("Events %d to %d of this session could not be read and were set aside in %s.", from, to, filepath.Base(o.badPath()))
+		note.Message = fmt.Sprintf("Events %d to %d of this session could not be read and were set aside in %s.", from,
+			to, filepath.Base(o.badPath()))
 	}
 	o.found.Lost = append(o.found.Lost, Span{from, to})
 	l.last = to

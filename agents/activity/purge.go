@@ -30,7 +30,8 @@ func (l *Log) Purge(agent string, until uint64) (blobs []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
-		return nil, fault.New(fault.Unavailable, "activity.purge", "The session %s is closed: nothing was erased.", l.cfg.Session)
+		return nil, fault.New(fault.Unavailable, "activity.purge",
+			"The session %s is closed: nothing was erased.", l.cfg.Session)
 	}
 	p := purger{log: l, agent: agent, until: min(until, l.last), blobs: make(map[string]bool)}
 	if l.files == nil {
@@ -47,7 +48,8 @@ func (l *Log) Purge(agent string, until uint64) (blobs []string, err error) {
 	if err != nil {
 		l.logger().Error("purge", "session", l.cfg.Session, "agent", agent, "err", err)
 		return p.names(), fault.New(fault.Unavailable, "activity.purge",
-			"Not all of what %s said in the session %s could be erased: %w. Fix the disk and try again.", agent, l.cfg.Session, err)
+			"Not all of what %s said in the session %s could be erased: %w. Fix the disk and try again.",
+			agent, l.cfg.Session, err)
 	}
 	return p.names(), nil
 }

@@ -14,7 +14,8 @@ import (
 func Purge(b Body) Body {
 	switch b := b.(type) {
 	case RunStarted:
-		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools, Chain: b.Chain, Definition: b.Definition, Taint: b.Taint, Call: b.Call}
+		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools,
+			Chain: b.Chain, Definition: b.Definition, Taint: b.Taint, Call: b.Call}
 	case RunState:
 		return RunState{From: b.From, To: b.To}
 	case RunFinished:
@@ -103,7 +104,8 @@ func purgeResult(b RunFinished) RunFinished {
 
 // purgeCall is [Purge] of a tool call.
 func purgeCall(b ToolState) ToolState {
-	left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State, Risk: b.Risk, Taint: b.Taint}
+	left := ToolState{Call: b.Call, Name: b.Name, Args: json.RawMessage("{}"), State: b.State,
+		Risk: b.Risk, Taint: b.Taint}
 	if b.Result != nil {
 		left.Result = &ToolResult{Bytes: b.Result.Bytes}
 	}

@@ -181,7 +181,8 @@ func (l *Log) renew() bool {
 		l.mark(next, r.first)
 		next.size += int64(len(r.bytes))
 	}
-	l.logger().Warn("log goes on in a new segment", "session", l.cfg.Session, "file", next.path, "from", from, "because", l.broken)
+	l.logger().Warn("log goes on in a new segment", "session", l.cfg.Session, "file", next.path, "from",
+		from, "because", l.broken)
 	l.broken, l.unsaved, l.unsafe = nil, false, 0
 	l.written = to
 	if l.err != nil {
@@ -198,7 +199,8 @@ func (l *Log) renew() bool {
 func (l *Log) fail(err error) {
 	first := l.err == nil
 	l.err = fault.New(fault.Unavailable, "activity.write",
-		"The session %s cannot be saved: %w. Make room or repair the disk; it goes on by itself then.", l.cfg.Session, err)
+		"The session %s cannot be saved: %w. Make room or repair the disk; it goes on by itself then.", l.cfg.Session,
+		err)
 	l.broadcast()
 	l.schedule(retryAfter)
 	if first {

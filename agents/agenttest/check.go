@@ -126,7 +126,8 @@ type ended struct {
 // calls returns the calls that have ended, without those that end or pass on a run.
 func (k *checker) calls() (list []ended) {
 	for _, e := range k.came.Events {
-		if b, ok := e.Body.(activity.ToolState); ok && b.State.Terminal() && b.Name != "complete_task" && !strings.HasPrefix(b.Name, "transfer_to_") {
+		if b, ok := e.Body.(activity.ToolState); ok && b.State.Terminal() && b.Name != "complete_task" &&
+			!strings.HasPrefix(b.Name, "transfer_to_") {
 			list = append(list, ended{b, e})
 		}
 	}
@@ -170,9 +171,11 @@ func (k *checker) call(what []string, want ToolCall, got ended) {
 		}
 	}
 	if state := cmp.Or(want.State, string(activity.Success)); state != string(got.State) {
-		k.differs(state, fmt.Sprintf("%s (%s)", got.State, clip(outputOf(got.ToolState))), place(got.at), append(what, "state")...)
+		k.differs(state, fmt.Sprintf("%s (%s)", got.State, clip(outputOf(got.ToolState))), place(got.at),
+			append(what, "state")...)
 	} else if !strings.Contains(outputOf(got.ToolState), want.Result) {
-		k.differs(fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(outputOf(got.ToolState))), place(got.at), append(what, "result")...)
+		k.differs(fmt.Sprintf("a text with %q", want.Result), fmt.Sprintf("%q", clip(outputOf(got.ToolState))),
+			place(got.at), append(what, "result")...)
 	}
 }
 
@@ -258,7 +261,8 @@ func (k *checker) output() {
 	}
 	for _, part := range want.Contains {
 		if !strings.Contains(text, part) && !strings.Contains(string(r.Output), part) {
-			k.differs(fmt.Sprintf("a text with %q", part), fmt.Sprintf("%q", clip(text)), k.last(), "output", "contains")
+			k.differs(fmt.Sprintf("a text with %q", part), fmt.Sprintf("%q", clip(text)),
+				k.last(), "output", "contains")
 		}
 	}
 	if want.Matches != "" && !regexp.MustCompile(want.Matches).MatchString(text) { // it compiled when it was read
@@ -266,7 +270,8 @@ func (k *checker) output() {
 	}
 	if want.Schema != nil {
 		if err := fits(want.Schema, r.Output, text); err != nil {
-			k.differs("an output that fits", fmt.Sprintf("%s (%v)", clip(cmp.Or(string(r.Output), text)), err), k.last(), "output", "schema")
+			k.differs("an output that fits", fmt.Sprintf("%s (%v)", clip(cmp.Or(string(r.Output), text)), err),
+				k.last(), "output", "schema")
 		}
 	}
 	if want.Expr != "" {
@@ -287,7 +292,8 @@ func (k *checker) expr(text string, r activity.RunFinished, said string) {
 	holds, err := condition.Compile(text)
 	if err == nil {
 		var ok bool
-		if ok, err = holds.Holds(map[string]any{"output": output, "text": said, "reason": string(r.Reason), "turns": r.Turns, "tools": tools, "agents": agents}); ok {
+		if ok, err = holds.Holds(map[string]any{"output": output, "text": said, "reason": string(r.Reason),
+			"turns": r.Turns, "tools": tools, "agents": agents}); ok {
 			return
 		}
 	}
@@ -295,7 +301,8 @@ func (k *checker) expr(text string, r activity.RunFinished, said string) {
 	if err != nil {
 		came = err.Error()
 	}
-	k.differs(text, came+fmt.Sprintf(" with output %s and text %q", cmp.Or(string(r.Output), "null"), clip(said)), k.last(), "output", "expr")
+	k.differs(text, came+fmt.Sprintf(" with output %s and text %q", cmp.Or(string(r.Output), "null"), clip(said)),
+		k.last(), "output", "expr")
 }
 
 func (k *checker) files() {

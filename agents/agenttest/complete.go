@@ -41,7 +41,8 @@ type Known struct {
 var suggestions = map[string][]string{
 	"tests[].answers[]": {"once", "run", "session", "always", "reject"},
 	"tests[].expect.reason": {
-		string(activity.Goal), string(activity.HandedOff), string(activity.MaxTurns), string(activity.Timeout), string(activity.Errored),
+		string(activity.Goal), string(activity.HandedOff), string(activity.MaxTurns), string(activity.Timeout),
+		string(activity.Errored),
 		string(activity.Guardrail), string(activity.Budget), string(activity.Loop), string(activity.NoCompleteTask),
 	},
 }

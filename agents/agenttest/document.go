@@ -162,7 +162,10 @@ func (d *Document) Problems(known func(name string) bool) (problems []definition
 	slices.SortStableFunc(problems, func(a, b definition.Problem) int {
 		return d.Index.Offset(a.Range.Start) - d.Index.Offset(b.Range.Start)
 	})
-	return slices.CompactFunc(problems, func(a, b definition.Problem) bool { return a.Range == b.Range && a.Code == b.Code })
+	return slices.CompactFunc(problems, func(a, b definition.Problem) bool {
+		return a.Range == b.Range &&
+			a.Code == b.Code
+	})
 }
 
 // sentence is a message as a finding has it.
@@ -257,7 +260,8 @@ func (d *Document) Agents() (list []Naming) {
 // namesAgent reports whether the value at a path of the schema is an agent's name.
 func namesAgent(path string) bool {
 	switch path {
-	case "agent", "tests[].agent", "tests[].model[].agent", "tests[].expect.route", "tests[].expect.judge.agent", "tests[].expect.handoffs[]":
+	case "agent", "tests[].agent", "tests[].model[].agent", "tests[].expect.route", "tests[].expect.judge.agent",
+		"tests[].expect.handoffs[]":
 		return true
 	}
 	return false
@@ -266,7 +270,8 @@ func namesAgent(path string) bool {
 // namesTool is namesAgent for tools.
 func namesTool(path string) bool {
 	switch path {
-	case "tests[].results[].tool", "tests[].expect.tools[].name", "tests[].expect.no_tools[]", "tests[].expect.confirmations[].tool":
+	case "tests[].results[].tool", "tests[].expect.tools[].name", "tests[].expect.no_tools[]",
+		"tests[].expect.confirmations[].tool":
 		return true
 	}
 	return false

@@ -33,7 +33,8 @@ func (m *Model) Failures() []Failure {
 	all := slices.Clone(m.wrong)
 	for i, used := range m.used {
 		if !used {
-			all = append(all, ofAnswer(i, "expected to be asked for answer %d (%s), came no request", i+1, m.answers[i].short()))
+			all = append(all, ofAnswer(i, "expected to be asked for answer %d (%s), came no request", i+1,
+				m.answers[i].short()))
 		}
 	}
 	return all
@@ -99,7 +100,8 @@ func (m *Model) next(req *model.Request) (Answer, error) {
 		}
 		m.used[i] = true
 		if a.Sees != "" && !strings.Contains(newest, a.Sees) {
-			m.wrong = append(m.wrong, ofAnswer(i, "answer %d: expected the request to contain %q, came %q", i+1, a.Sees, clip(newest)))
+			m.wrong = append(m.wrong, ofAnswer(i, "answer %d: expected the request to contain %q, came %q", i+1,
+				a.Sees, clip(newest)))
 		}
 		if a.Error != "" {
 			return a, &model.Error{Class: model.Fatal, Message: a.Error}
@@ -108,7 +110,8 @@ func (m *Model) next(req *model.Request) (Answer, error) {
 	}
 	who := cmp.Or(req.Asker.Purpose, req.Asker.Agent)
 	m.wrong = append(m.wrong, ofAnswer(-1, "expected no more requests, came one of %s: %q", who, clip(newest)))
-	return Answer{}, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("the test has no answer of the model for %s", who)}
+	return Answer{}, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("the test has no answer of the model for %s",
+		who)}
 }
 
 // newestText is the last message of a request: texts and results.
@@ -129,7 +132,8 @@ func newestText(req *model.Request) string {
 
 // answer is what a provider would give.
 func (a Answer) answer() (*model.Answer, error) {
-	out := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply}, Counted: true, Usage: model.Usage{InputTokens: 100, OutputTokens: 10, TotalTokens: 110}}
+	out := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply}, Counted: true,
+		Usage: model.Usage{InputTokens: 100, OutputTokens: 10, TotalTokens: 110}}
 	if a.Text != "" {
 		out.Message.Parts = append(out.Message.Parts, model.Part{Text: a.Text})
 	}

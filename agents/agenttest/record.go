@@ -62,7 +62,8 @@ func (r *recording) take(e activity.Event) {
 	case activity.RouteDecided:
 		r.Agent, r.Strategy, r.Expect.Route = "auto", b.Strategy, b.Agent
 		if b.Model != nil && b.Model.Error == "" {
-			r.Model = append(r.Model, Answer{For: "route", Call: map[string]map[string]any{"transfer_to_" + b.Agent: {"reason": b.Reason}}})
+			r.Model = append(r.Model, Answer{For: "route", Call: map[string]map[string]any{"transfer_to_" +
+				b.Agent: {"reason": b.Reason}}})
 		}
 	case activity.ModelContent:
 		r.answer(e, b)
@@ -127,7 +128,8 @@ func (r *recording) call(b activity.ToolState) {
 	switch {
 	case b.Result != nil:
 		r.Results = append(r.Results, Result{Tool: b.Name, Args: args, Result: cmp.Or(b.Result.Content, " ")})
-	case b.Error != nil && b.State == activity.Failed && b.Error.Code != "tool.denied" && b.Error.Code != "tool.notAllowed":
+	case b.Error != nil && b.State == activity.Failed && b.Error.Code != "tool.denied" &&
+		b.Error.Code != "tool.notAllowed":
 		r.Results = append(r.Results, Result{Tool: b.Name, Args: args, Error: b.Error.Message})
 	}
 }

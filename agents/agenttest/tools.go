@@ -48,7 +48,8 @@ type stubs struct {
 // refuse returns the error of a call that does not run in a test, and notes it as a
 // failure.
 func (s *stubs) refuse(name, why string) error {
-	line := fmt.Sprintf("results: %s was not run, since %s; give its result, as in {tool: %s, result: …}", name, why, name)
+	line := fmt.Sprintf("results: %s was not run, since %s; give its result, as in {tool: %s, result: …}", name, why,
+		name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.ContainsFunc(s.wrong, func(f Failure) bool { return f.Text == line }) {

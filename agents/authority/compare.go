@@ -386,7 +386,8 @@ func (c *comparing) models(a, b *Explanation) {
 	}
 	c.field = "fallback_models"
 	if !slices.Equal(a.Model.Fallbacks, b.Model.Fallbacks) {
-		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"), To: text(b, "fallback_models"), Grows: fallbacksGrow(a.Model, b.Model)})
+		c.add(Change{Sign: Other, What: "fallback_models", From: text(a, "fallback_models"),
+			To: text(b, "fallback_models"), Grows: fallbacksGrow(a.Model, b.Model)})
 	}
 }
 

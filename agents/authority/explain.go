@@ -32,7 +32,8 @@ func Explain(in Input) *Explanation {
 	}
 	x := &explainer{in: &in, def: def, places: newPlaces(&in)}
 	x.e = &Explanation{
-		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored), Trusted: in.Trusted, Approval: string(in.Approval),
+		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored),
+		Trusted: in.Trusted, Approval: string(in.Approval),
 	}
 	x.refusals()
 	x.explainLost()
@@ -72,7 +73,8 @@ type explainer struct {
 // add notes a value; from is what says it, the weakest first, at least one.
 func (x *explainer) add(key, text string, value any, from ...Origin) {
 	origin, overrode := holds(from)
-	x.e.Values = append(x.e.Values, Value{Key: key, Text: tool.Escape(text), Value: value, Origin: origin, Overrode: overrode})
+	x.e.Values = append(x.e.Values, Value{Key: key, Text: tool.Escape(text), Value: value,
+		Origin: origin, Overrode: overrode})
 }
 
 // originsOf returns what says a field: the standard, the file where it is given
@@ -115,13 +117,17 @@ func (x *explainer) refusals() {
 		if !x.in.Subagent {
 			refuse(NotByPersons)
 		}
-		x.add("user_invocable", "no: other agents run it, not a person", false, x.originsOf(standard, true, "user_invocable", "user_invocable", "user-invocable", "userInvocable", "user-invokable")...)
+		x.add("user_invocable", "no: other agents run it, not a person", false,
+			x.originsOf(standard, true, "user_invocable", "user_invocable", "user-invocable",
+				"userInvocable", "user-invokable")...)
 	}
 	if !x.def.Delegable {
-		x.add(notDelegable, "yes: a person runs it, no other agent", true, x.originsOf(standard, true, notDelegable, notDelegable, "disableModelInvocation", "mode")...)
+		x.add(notDelegable, "yes: a person runs it, no other agent", true,
+			x.originsOf(standard, true, notDelegable, notDelegable, "disableModelInvocation", "mode")...)
 	}
 	if !x.def.Routable {
-		x.add("routable", "no: only who names it runs it", false, x.originsOf(standard, true, "routable", "routable", notDelegable, "disableModelInvocation", "mode")...)
+		x.add("routable", "no: only who names it runs it", false,
+			x.originsOf(standard, true, "routable", "routable", notDelegable, "disableModelInvocation", "mode")...)
 	}
 }
 
@@ -203,7 +209,8 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	m := Model{Name: name, ID: name, Fallbacks: []string{}}
 	var entries []model.Entry
 	if name == model.Auto {
-		for _, r := range append(slices.Clone(x.in.Routes), Setting[model.Route]{Value: model.Route{Model: x.in.Standard}}) {
+		for _, r := range append(slices.Clone(x.in.Routes),
+			Setting[model.Route]{Value: model.Route{Model: x.in.Standard}}) {
 			_, e, _ := x.in.Table.Resolve(r.Value.Model, x.in.Standard)
 			entries = append(entries, e)
 		}

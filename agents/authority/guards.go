@@ -25,12 +25,15 @@ func (x *explainer) guards() {
 			by = append(by, g.Validator)
 		}
 		does := map[string]string{
-			definition.Reject: "ends the run", definition.Repair: "has the model repair it, twice at most, then ends the run", definition.Warn: "goes on and says so",
+			definition.Reject: "ends the run",
+			definition.Repair: "has the model repair it, twice at most, then ends the run",
+			definition.Warn:   "goes on and says so",
 		}[g.Policy]
 		judge, asks := strings.CutPrefix(g.Validator, "agent:")
 		x.e.Guards = append(x.e.Guards, Reference{
-			Name: tool.Escape(g.Name), Known: !asks || x.in.ByName[judge] != nil, Origin: Origin{File: x.in.File.Path, Line: int(g.Range.Start.Line) + 1, What: "guardrails"},
-			Text: tool.Escape("checks " + what + " by " + strings.Join(by, " and ") + "; what it refuses: " + does),
+			Name: tool.Escape(g.Name), Known: !asks || x.in.ByName[judge] != nil,
+			Origin: Origin{File: x.in.File.Path, Line: int(g.Range.Start.Line) + 1, What: "guardrails"},
+			Text:   tool.Escape("checks " + what + " by " + strings.Join(by, " and ") + "; what it refuses: " + does),
 		})
 	}
 }

@@ -43,7 +43,8 @@ func hover(e *Explanation) []string {
 	for _, group := range []struct {
 		what string
 		all  []Reference
-	}{{"MCP servers", e.Servers}, {"subagents", e.Subagents}, {"handoffs", e.Handoffs}, {"graph", e.Graph}, {"hooks", e.Hooks}} {
+	}{{"MCP servers", e.Servers}, {"subagents", e.Subagents}, {"handoffs", e.Handoffs},
+		{"graph", e.Graph}, {"hooks", e.Hooks}} {
 		if len(group.all) > 0 {
 			item(group.what, formatReferences(group.all))
 		}

@@ -64,7 +64,8 @@ func Text(e *Explanation, columns int) string {
 		what  string
 		names []string
 	}{
-		{"allowed once there are such tools", e.Open.Allow}, {"denied as well", e.Open.Deny}, {"always asks as well", e.Open.Require},
+		{"allowed once there are such tools", e.Open.Allow}, {"denied as well", e.Open.Deny},
+		{"always asks as well", e.Open.Require},
 	} {
 		if len(group.names) > 0 {
 			wrap(&b, "  ", group.what+": "+strings.Join(group.names, ", "))
@@ -84,7 +85,8 @@ func Text(e *Explanation, columns int) string {
 		}
 	}
 	heading(&b, "Before it begins")
-	requests := fmt.Sprintf("about %d tokens of prompt and %d of tools with each request", e.Tokens.Prompt, e.Tokens.Tools)
+	requests := fmt.Sprintf("about %d tokens of prompt and %d of tools with each request",
+		e.Tokens.Prompt, e.Tokens.Tools)
 	if e.Tokens == (Tokens{}) {
 		requests = "asks no model itself: its graph says what it does"
 	}
@@ -209,7 +211,8 @@ func table(b *page, rows [][]string, most ...int) {
 		cells := make([][]string, len(row))
 		for i, cell := range row {
 			cells[i] = wrapText(tool.Escape(cell), widths[i])
-			if i < len(row)-1 && slices.ContainsFunc(cells[i], func(part string) bool { return width(part) > widths[i] }) {
+			if i < len(row)-1 && slices.ContainsFunc(cells[i],
+				func(part string) bool { return width(part) > widths[i] }) {
 				cellsOf(b, cells[:i+1], widths)
 				clear(cells[:i+1])
 			}
@@ -251,7 +254,8 @@ func width(text string) int {
 // pictures. One that takes less is counted as one.
 func cells(r rune) int {
 	if r >= 0x1100 && (r <= 0x115f || (r >= 0x2e80 && r <= 0xa4cf) || (r >= 0xac00 && r <= 0xd7a3) ||
-		(r >= 0xf900 && r <= 0xfaff) || (r >= 0xfe30 && r <= 0xfe6f) || (r >= 0xff00 && r <= 0xff60) || (r >= 0xffe0 && r <= 0xffe6) || r >= 0x1f000) {
+		(r >= 0xf900 && r <= 0xfaff) || (r >= 0xfe30 && r <= 0xfe6f) || (r >= 0xff00 && r <= 0xff60) ||
+		(r >= 0xffe0 && r <= 0xffe6) || r >= 0x1f000) {
 		return 2
 	}
 	return 1

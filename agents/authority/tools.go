@@ -96,15 +96,17 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).Offered()
 	left := s.all
 	for _, list := range p.in.Only {
-		left = tool.NewSet(tool.SetConfig{Tools: left, Allow: list.Names, Restricted: true, Canonical: definition.CanonicalTool}).Offered()
+		left = tool.NewSet(tool.SetConfig{Tools: left, Allow: list.Names, Restricted: true,
+			Canonical: definition.CanonicalTool}).Offered()
 	}
 	var exclude []string
 	for _, list := range p.in.Exclude {
 		exclude = append(exclude, list.Names...)
 	}
 	s.left = tool.NewSet(tool.SetConfig{
-		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.Tools.Allow), Restricted: def.Tools.Given,
-		Subagent: p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
+		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.Tools.Allow),
+		Restricted: def.Tools.Given,
+		Subagent:   p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
 	}).Names()
 	s.traceRemovals()
 	return s
@@ -141,10 +143,12 @@ func (s *toolset) traceRemovals() {
 	case s.def.Tools.Given:
 		only(s.allow, "not in its list", sync.OnceValue(func() Origin { return s.allowance("") }))
 	case s.in.Subagent:
-		only(newPatterns(tool.Reading()), "a subagent whose file allows no tools by name only reads", func() Origin { return Origin{What: "default of subagents"} })
+		only(newPatterns(tool.Reading()), "a subagent whose file allows no tools by name only reads",
+			func() Origin { return Origin{What: "default of subagents"} })
 	}
 	s.stages = append(s.stages, func(name string) (string, Origin, bool) {
-		return "the agent that calls it does not have it", Origin{What: "the caller's tools"}, s.in.Within != nil && !slices.Contains(s.in.Within, name)
+		return "the agent that calls it does not have it", Origin{What: "the caller's tools"}, s.in.Within != nil &&
+			!slices.Contains(s.in.Within, name)
 	})
 }
 
@@ -179,7 +183,10 @@ func (s *toolset) allowance(entry string) Origin {
 // persons are the overrides of a key without those that only narrow.
 func (s *toolset) persons(key string) []Origin {
 	return slices.DeleteFunc(s.overrides(key), func(o Origin) bool {
-		return slices.ContainsFunc(s.in.Only, func(l List) bool { return l.Origin.File == o.File && l.Origin.Line == o.Line })
+		return slices.ContainsFunc(s.in.Only, func(l List) bool {
+			return l.Origin.File == o.File &&
+				l.Origin.Line == o.Line
+		})
 	})
 }
 
@@ -189,7 +196,8 @@ func (s *toolset) denial(entry string) Origin {
 		for _, o := range s.overrides("tools.deny") {
 			for _, section := range s.over {
 				var list []string
-				if section.File == o.File && section.Line == o.Line && json.Unmarshal(member(section.fields, "tools.deny"), &list) == nil && slices.Contains(list, entry) {
+				if section.File == o.File && section.Line == o.Line &&
+					json.Unmarshal(member(section.fields, "tools.deny"), &list) == nil && slices.Contains(list, entry) {
 					return o
 				}
 			}
@@ -219,7 +227,8 @@ func (s *toolset) open() Open {
 		slices.Sort(names)
 		return slices.Compact(names)
 	}
-	o := Open{All: !s.def.Tools.Given && !s.in.Subagent, Deny: left(s.def.Tools.Deny), Require: left(s.def.Confirmation.Require)}
+	o := Open{All: !s.def.Tools.Given && !s.in.Subagent, Deny: left(s.def.Tools.Deny),
+		Require: left(s.def.Confirmation.Require)}
 	if s.def.Tools.Given {
 		o.Allow = left(s.def.Tools.Allow)
 	}
@@ -239,7 +248,8 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 		t.Offered, t.Why, t.Origin = s.offers(spec.Name)
 		judge.decide(&t, spec)
 		if t.Offered {
-			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) + model.EstimateTokens(string(spec.Parameters))
+			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) +
+				model.EstimateTokens(string(spec.Parameters))
 		}
 		tools = append(tools, t)
 	}
@@ -248,7 +258,8 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 		judge.decide(&t, tool.Spec{Name: completeTask, Risk: tool.Safe})
 		tokens += model.EstimateTokens(completeTask)
 		if o := s.def.Output; o != nil {
-			tokens += model.EstimateTokens(o.Name) + model.EstimateTokens(o.Description) + model.EstimateTokens(string(o.Schema))
+			tokens += model.EstimateTokens(o.Name) + model.EstimateTokens(o.Description) +
+				model.EstimateTokens(string(o.Schema))
 		}
 		tools = append(tools, t)
 	}
@@ -271,8 +282,9 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 		j.gate = guard.New()
 	}
 	j.request = guard.Request{
-		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Sandbox, Critical: in.Critical,
-		Require: def.Confirmation.Require, Project: projectOf(def),
+		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Sandbox,
+		Critical: in.Critical,
+		Require:  def.Confirmation.Require, Project: projectOf(def),
 	}
 	for _, r := range in.Deny {
 		j.request.Deny = append(j.request.Deny, r.Rule)

@@ -50,7 +50,8 @@ func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 		if t.Offered = Transfers(s.def, exclude, h.To); !t.Offered {
 			t.Why = cmp.Or(s.takenBy(handoff.FullName(h.To)), "its lists do not allow it")
 		} else {
-			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) + model.EstimateTokens(string(spec.Parameters))
+			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) +
+				model.EstimateTokens(string(spec.Parameters))
 		}
 		spec.Name = handoff.FullName(h.To) // which rules match
 		judge.decide(&t, spec)

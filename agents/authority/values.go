@@ -40,7 +40,8 @@ func (x *explainer) limits(mode definition.Mode) {
 	if x.def.MaxTokens > 0 {
 		tokens = fmt.Sprint(x.def.MaxTokens)
 	}
-	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.originsOf(none, x.in.File.MaxTokens > 0, "run.max_tokens", "run.max_tokens")...)
+	x.add("run.max_tokens", tokens, x.def.MaxTokens, x.originsOf(none, x.in.File.MaxTokens > 0,
+		"run.max_tokens", "run.max_tokens")...)
 	cost := "none"
 	if x.def.MaxCost > 0 {
 		cost = dollars(x.def.MaxCost)
@@ -48,7 +49,8 @@ func (x *explainer) limits(mode definition.Mode) {
 			cost += " (not enforced: no price is known)"
 		}
 	}
-	x.add("run.max_cost", cost, x.def.MaxCost, x.originsOf(none, x.in.File.MaxCost > 0, "run.max_cost", "run.max_cost")...)
+	x.add("run.max_cost", cost, x.def.MaxCost, x.originsOf(none, x.in.File.MaxCost > 0,
+		"run.max_cost", "run.max_cost")...)
 
 	for _, l := range []struct {
 		key  string
@@ -137,7 +139,8 @@ func (x *explainer) sampling() {
 	if len(x.entries) > 0 {
 		entry = x.entries[0]
 	}
-	options := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel}
+	options := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget,
+		ThinkingLevel: d.ThinkingLevel}
 	sent, _ := entry.Adjust(options)
 	none := Origin{What: "the model's own"}
 	number := func(key string, asked, given *float64, file *float64) {
@@ -239,10 +242,12 @@ func (x *explainer) references() {
 		}
 	}
 	for _, name := range d.Subagents {
-		r := Reference{Name: name, Known: name == "*" || known(name), Origin: x.entry(name, "subagents", "agents", "tools")}
+		r := Reference{Name: name, Known: name == "*" || known(name),
+			Origin: x.entry(name, "subagents", "agents", "tools")}
 		switch {
 		case name == "*" && x.in.Callable != nil:
-			r.Text = fmt.Sprintf("all that may be called (%d): %s; %s", len(x.in.Callable), strings.Join(first(x.in.Callable, 20), ", "), within)
+			r.Text = fmt.Sprintf("all that may be called (%d): %s; %s", len(x.in.Callable),
+				strings.Join(first(x.in.Callable, 20), ", "), within)
 		case name == "*":
 			r.Text = fmt.Sprintf("all that there are (%d)", len(x.in.Agents))
 		case r.Known && x.in.Callable != nil && !slices.Contains(x.in.Callable, name):
@@ -255,7 +260,8 @@ func (x *explainer) references() {
 	if d.Graph != nil {
 		for i, n := range d.Graph.Nodes {
 			if n.Kind == graph.Agent || n.Kind == graph.Graph {
-				r := Reference{Name: n.Of, Known: known(n.Of), Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
+				r := Reference{Name: n.Of, Known: known(n.Of),
+					Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
 				if !r.Known {
 					r.Text = "unknown"
 				}
@@ -264,7 +270,8 @@ func (x *explainer) references() {
 		}
 	}
 	for _, h := range d.Handoffs {
-		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When, Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
+		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When,
+			Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
 		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
 	}
 	if d.Memory != nil {

@@ -200,12 +200,14 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 	l := x.in.Limits
 	if x.def.Graph != nil {
 		return WorstInput{
-			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value, Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
+			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value,
+			Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
 			MaxTokens: x.def.MaxTokens, CanAsk: x.in.CanAsk,
 		}
 	}
 	return WorstInput{
-		Agent:     Agent{Turns: turns, Task: mode == definition.Task, InLine: 1 + len(x.e.Model.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(x.entries, x.sums)},
+		Agent: Agent{Turns: turns, Task: mode == definition.Task, InLine: 1 + len(x.e.Model.Fallbacks),
+			Sums: x.in.Compresses, Models: slices.Concat(x.entries, x.sums)},
 		Others:    x.others(),
 		MaxTokens: x.def.MaxTokens, MaxCost: x.def.MaxCost,
 		ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value, Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
@@ -312,5 +314,6 @@ func (x *explainer) asTask(d *definition.Definition) Agent {
 	if d.Graph != nil { // its nodes ask models
 		return Agent{}
 	}
-	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Compresses, Models: slices.Concat(entries, x.summing(entries))}
+	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Compresses,
+		Models: slices.Concat(entries, x.summing(entries))}
 }

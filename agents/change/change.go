@@ -182,7 +182,8 @@ func quoteName(name string) string {
 
 // seen reports whether a character is to be seen.
 func seen(r rune) bool {
-	return unicode.IsPrint(r) && r != 0x2800 && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.IsPrint(r) && r != 0x2800 && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector)
 }
 
 // rows returns for each line, and for the end, how an editor numbers it: for it,
@@ -255,7 +256,8 @@ func names(a, b []string, spans []span) []string {
 // and then end.
 func standing(text []int32, starts []int, old, fresh []int32, end int32) []int {
 	follows := func(at int, what []int32) bool {
-		return len(what) > 0 && at+len(what) < len(text) && text[at+len(what)] == end && slices.Equal(text[at:at+len(what)], what)
+		return len(what) > 0 && at+len(what) < len(text) && text[at+len(what)] == end &&
+			slices.Equal(text[at:at+len(what)], what)
 	}
 	var out []int
 	for _, at := range starts {

@@ -142,9 +142,11 @@ func record(messages []model.Message, room int) string {
 			case p.Call != nil:
 				all = append(all, entry{By: by, Calls: p.Call.Name, With: p.Call.Args})
 			case p.Result != nil:
-				all = append(all, entry{By: "tool", Of: p.Result.Name, Returned: p.Result.Content, Failed: p.Result.Error})
+				all = append(all, entry{By: "tool", Of: p.Result.Name, Returned: p.Result.Content,
+					Failed: p.Result.Error})
 				for _, media := range p.Result.Media {
-					all = append(all, entry{By: "tool", Of: p.Result.Name, Returned: "[data of the type " + media.MimeType + "]"})
+					all = append(all, entry{By: "tool", Of: p.Result.Name,
+						Returned: "[data of the type " + media.MimeType + "]"})
 				}
 			case p.Media != nil:
 				all = append(all, entry{By: by, Says: "[data of the type " + p.Media.MimeType + "]"})

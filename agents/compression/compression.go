@@ -260,7 +260,8 @@ func mayCut(messages []model.Message, n int) bool {
 	if n == len(messages) {
 		return n > 0 && messages[n-1].Role == model.Reply && !calls(messages[n-1])
 	}
-	return messages[n].Role == model.User && slices.ContainsFunc(messages[n].Parts, func(p model.Part) bool { return p.Result == nil })
+	return messages[n].Role == model.User && slices.ContainsFunc(messages[n].Parts,
+		func(p model.Part) bool { return p.Result == nil })
 }
 
 // splitAt returns the conversation before and after a cut.

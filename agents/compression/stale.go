@@ -192,7 +192,8 @@ func patchFiles(patch string) []string {
 	var out []string
 	for line := range strings.Lines(patch) {
 		line = strings.TrimRight(line, "\r\n")
-		for _, head := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ ", "--- "} {
+		for _, head := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ",
+			"*** Move to: ", "+++ ", "--- "} {
 			file, ok := strings.CutPrefix(line, head)
 			if !ok {
 				continue
@@ -263,7 +264,8 @@ func (l *lines) reduce(m *model.Message, n int, wanted map[string]bool) {
 		if !copied {
 			m.Parts, copied = slices.Clone(m.Parts), true
 		}
-		m.Parts[i].Result = &model.Result{ID: p.Result.ID, Name: p.Result.Name, Content: l.of(n, p.Result), Error: p.Result.Error}
+		m.Parts[i].Result = &model.Result{ID: p.Result.ID, Name: p.Result.Name, Content: l.of(n, p.Result),
+			Error: p.Result.Error}
 	}
 }
 

@@ -154,7 +154,8 @@ func plain(rest string) string {
 
 // types has our words for the library's types.
 var types = strings.NewReplacer(
-	"[]interface {}", "a list", "map[string]interface {}", "an object", "float64", "a number", "string", "a text", "int", "a whole number", "bool", "true or false",
+	"[]interface {}", "a list", "map[string]interface {}", "an object", "float64", "a number", "string", "a text",
+	"int", "a whole number", "bool", "true or false",
 )
 
 // words are the beginnings of what the library says, the longer before the
@@ -164,7 +165,8 @@ var words = []struct{ theirs, ours string }{
 	{"unexpected end of expression", "something is missing at its end; complete it"},
 	{`unexpected token Operator("=")`, "= compares nothing; write =="},
 	{"unexpected token ", "“%s” does not belong where it stands; remove it, or complete what is before it"},
-	{"compilation failed: expression exceeds", fmt.Sprintf("it has more parts than the %d that are allowed; make it shorter", maxNodes)},
+	{"compilation failed: expression exceeds",
+		fmt.Sprintf("it has more parts than the %d that are allowed; make it shorter", maxNodes)},
 	{"literal not terminated", "a text in it is not closed; write the quote at its end"},
 	{"unclosed comment", "a comment in it is not closed; write */ at its end"},
 	{"unrecognized character: ", "the character %s means nothing in it; remove it, or put the text in quotes"},

@@ -27,7 +27,8 @@ func Compile(text string) (*Condition, error) {
 	if _, err := Check(text); err != nil {
 		return nil, err
 	}
-	program, err := expr.Compile(text, expr.AllowUndefinedVariables(), expr.AsAny(), expr.Optimize(false), expr.MaxNodes(2*maxNodes), expr.Patch(counted{}),
+	program, err := expr.Compile(text, expr.AllowUndefinedVariables(), expr.AsAny(), expr.Optimize(false),
+		expr.MaxNodes(2*maxNodes), expr.Patch(counted{}),
 		expr.Function(count, func(args ...any) (any, error) {
 			taken, ok := args[0].(*int)
 			weight, is := args[1].(int)
@@ -100,7 +101,8 @@ func (counted) Visit(node *ast.Node) {
 	if n, ok := (*node).(*ast.PredicateNode); ok {
 		var w weight
 		ast.Walk(&n.Node, &w)
-		look := &ast.CallNode{Callee: &ast.IdentifierNode{Value: count}, Arguments: []ast.Node{&ast.IdentifierNode{Value: steps}, &ast.IntegerNode{Value: int(w)}}}
+		look := &ast.CallNode{Callee: &ast.IdentifierNode{Value: count},
+			Arguments: []ast.Node{&ast.IdentifierNode{Value: steps}, &ast.IntegerNode{Value: int(w)}}}
 		n.Node = &ast.ConditionalNode{Cond: look, Exp1: n.Node, Exp2: &ast.NilNode{}}
 	}
 }

@@ -12,8 +12,10 @@ import (
 // missing because a few nested ones fill the memory.
 var functions = []string{
 	"all", "none", "any", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
-	"len", "type", "abs", "ceil", "floor", "round", "int", "float", "string", "trim", "trimPrefix", "trimSuffix", "upper", "lower",
-	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "median", "first", "last", "get", "keys", "values",
+	"len", "type", "abs", "ceil", "floor", "round", "int", "float", "string", "trim", "trimPrefix",
+	"trimSuffix", "upper", "lower",
+	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "median", "first", "last",
+	"get", "keys", "values",
 }
 
 // unsupported is why a condition uses a part of the library's language that is

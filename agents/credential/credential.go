@@ -75,7 +75,8 @@ func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error
 	for _, folder := range env.Folders {
 		places, err := env.Survey(ctx, folder)
 		if err != nil {
-			return nil, fault.New(fault.Unavailable, "credential.masker", "the credential files of the workspace cannot be looked up: %w", err)
+			return nil, fault.New(fault.Unavailable, "credential.masker",
+				"the credential files of the workspace cannot be looked up: %w", err)
 		}
 		for _, path := range list(folder, places) {
 			add(path, tool.Name(relative(folder, path)), r.file(path))

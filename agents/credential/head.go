@@ -43,7 +43,8 @@ func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string
 		return nil, context.Cause(ctx)
 	}
 	if err != nil && !isAnswer(err) {
-		return nil, fault.New(fault.Unavailable, "credential.head", "the credential files of the commit HEAD cannot be read: %w", err)
+		return nil, fault.New(fault.Unavailable, "credential.head",
+			"the credential files of the commit HEAD cannot be read: %w", err)
 	}
 	r.heads[folder] = head{stamp, files}
 	return files, nil
@@ -108,7 +109,8 @@ func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[st
 			}
 		})
 	}
-	_, err = repository.Run(ctx, git.Command{Args: []string{"ls-tree", "-r", "-z", "--full-tree", "HEAD"}, Output: list, Timeout: headTimeout})
+	_, err = repository.Run(ctx, git.Command{Args: []string{"ls-tree", "-r", "-z", "--full-tree", "HEAD"}, Output: list,
+		Timeout: headTimeout})
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}

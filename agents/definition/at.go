@@ -66,7 +66,8 @@ func within(v *Value, offset int, path []Step, text string) []Step {
 			// Only a repair takes it for a part of the value: its own line says more.
 			return nil
 		}
-		if v.Kind == Mapping && item.Plain && lineEnd(text, step.End) < item.Start && !strings.ContainsAny(text[item.Start:item.End], "\n\r") {
+		if v.Kind == Mapping && item.Plain && lineEnd(text, step.End) < item.Start &&
+			!strings.ContainsAny(text[item.Start:item.End], "\n\r") {
 			return append(path, step, Step{Key: item.Text, Index: -1, OnKey: true, Span: item.Span})
 		}
 		step.Span = item.Span
@@ -137,7 +138,8 @@ func (l *lineReader) line(at, end int) *after {
 	value := start
 	if colon >= 0 && !l.continues(column) {
 		l.close(column)
-		l.open = append(l.open, opened{step: Step{Key: trimQuotes(l.src[start : start+colon]), Index: -1, Span: Span{start, start + colon}}, column: column})
+		l.open = append(l.open, opened{step: Step{Key: trimQuotes(l.src[start : start+colon]), Index: -1,
+			Span: Span{start, start + colon}}, column: column})
 		value = start + colon + 1
 		for value < end && (l.src[value] == ' ' || l.src[value] == '\t') {
 			value++

@@ -43,7 +43,8 @@ func (l *lineReader) brackets(from, column int) *after {
 		if !atEnd {
 			c = l.src[i]
 		}
-		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 || (c == ':' && nest[len(nest)-1].beforeKey())) {
+		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 ||
+			(c == ':' && nest[len(nest)-1].beforeKey())) {
 			return l.within(nest, i)
 		}
 		if atEnd {
@@ -92,7 +93,8 @@ func (b *bracket) next(i int) {
 
 // colon takes what is before the colon at i as a key, if it may be one.
 func (b *bracket) colon(src string, i int) {
-	if !b.beforeKey() || (i+1 < len(src) && !space(src[i+1]) && src[i+1] != '\r' && strings.IndexByte(",]}[{\"'", src[i+1]) < 0) {
+	if !b.beforeKey() || (i+1 < len(src) && !space(src[i+1]) && src[i+1] != '\r' &&
+		strings.IndexByte(",]}[{\"'", src[i+1]) < 0) {
 		return
 	}
 	start := b.word

@@ -80,8 +80,10 @@ func ours(root *node) bool {
 	for i, k := range root.keys {
 		v := &root.items[i]
 		switch k.name {
-		case "systemPrompt", "system_prompt", "fallback_models", "tool_confirmation", "mcp", "triggers", "guardrails", "memory_files",
-			"graph", "tracing", "inputs", "output", "query", "initial_messages", "thinking_budget", "thinking_level", "thinkingBudget",
+		case "systemPrompt", "system_prompt", "fallback_models", "tool_confirmation", "mcp", "triggers",
+			"guardrails", "memory_files",
+			"graph", "tracing", "inputs", "output", "query", "initial_messages", "thinking_budget",
+			"thinking_level", "thinkingBudget",
 			"run", "maxTokens", "maxCost", "max_time_minutes", "subagents", "user_invocable", "routable", "displayName":
 			if shapedAsOurs(k.name, v) {
 				return true

@@ -30,7 +30,8 @@ func (r *reader) keyOf(names ...string) (*key, *node) {
 func (r *reader) emptyTitle() {
 	k, v := r.keyOf("title", "displayName", "display_name")
 	if k != nil && (v.kind == null || (v.kind == str && strings.TrimSpace(v.text) == "")) {
-		r.report("agent/type", r.idleSeverity(), k.start, max(k.end, v.end), fmt.Sprintf("The title is empty, so %q is shown; write one, or remove the field.", r.Title))
+		r.report("agent/type", r.idleSeverity(), k.start, max(k.end, v.end),
+			fmt.Sprintf("The title is empty, so %q is shown; write one, or remove the field.", r.Title))
 	}
 }
 
@@ -45,7 +46,8 @@ func (r *reader) bothThinking() {
 	if level.start > k.start {
 		k = level
 	}
-	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, "thinking_budget and thinking_level are both given, and the model is sent only the one that it takes; remove one.")
+	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end,
+		"thinking_budget and thinking_level are both given, and the model is sent only the one that it takes; remove one.")
 }
 
 // checkSampling reports a temperature and a top_p that the agent's model does not take.
@@ -61,7 +63,9 @@ func (r *reader) checkSampling() {
 			continue
 		}
 		if k, _ := r.keyOf(f.names...); k != nil && !r.source.Installed.Sampling(r.Model) {
-			r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The model %s takes no %s, so it is not sent; remove the field, or choose another model.", r.Model, f.names[0]))
+			r.report("agent/no-effect", r.idleSeverity(), k.start, k.end,
+				fmt.Sprintf("The model %s takes no %s, so it is not sent; remove the field, or choose another model.",
+					r.Model, f.names[0]))
 		}
 	}
 }
@@ -78,7 +82,8 @@ func (r *reader) outputText() {
 		return
 	}
 	properties := schema.get("properties")
-	for _, open := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "additionalProperties", "patternProperties", "unevaluatedProperties", "dependentSchemas"} {
+	for _, open := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "additionalProperties",
+		"patternProperties", "unevaluatedProperties", "dependentSchemas"} {
 		if n := schema.get(open); n != nil && !(n.kind == boolean && !n.truth) {
 			return
 		}
@@ -97,7 +102,8 @@ func (r *reader) outputText() {
 		}
 		told[name] = true
 		from, to := r.inText(text, start, start+len(name)+3)
-		r.report("agent/placeholder", r.idleSeverity(), from, to, fmt.Sprintf("The output has no field %s, so nothing stands there; add it to the schema, or correct the name.", name))
+		r.report("agent/placeholder", r.idleSeverity(), from, to,
+			fmt.Sprintf("The output has no field %s, so nothing stands there; add it to the schema, or correct the name.", name))
 	}
 }
 
@@ -131,7 +137,9 @@ func (r *reader) questionText(v *node) {
 		}
 		told[name] = true
 		from, to := r.inText(v, i, end+1)
-		r.report("agent/placeholder", r.idleSeverity(), from, to, fmt.Sprintf("{%s} is no placeholder of a question and stays as it is; there are {%s}.", name, strings.Join(questionPlaceholders, "}, {")))
+		r.report("agent/placeholder", r.idleSeverity(), from, to,
+			fmt.Sprintf("{%s} is no placeholder of a question and stays as it is; there are {%s}.", name,
+				strings.Join(questionPlaceholders, "}, {")))
 	}
 }
 

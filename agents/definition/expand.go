@@ -51,13 +51,15 @@ func (d *Definition) Expand(text string, values map[string]any) (string, error) 
 		default:
 			b.WriteString(text[from:i])
 			if err := writeValue(&b, value); err != nil {
-				return "", fault.New(fault.Invalid, "definition.expand", "the value of %s cannot be written as JSON: %w", name, err)
+				return "", fault.New(fault.Invalid, "definition.expand",
+					"the value of %s cannot be written as JSON: %w", name, err)
 			}
 		}
 		from, i = end+1, end+1
 	}
 	if len(missing) > 0 {
-		return "", fault.New(fault.Invalid, "definition.expand", "no value is given for %s; give each as an input", strings.Join(missing, ", "))
+		return "", fault.New(fault.Invalid, "definition.expand", "no value is given for %s; give each as an input",
+			strings.Join(missing, ", "))
 	}
 	b.WriteString(text[from:])
 	return b.String(), nil

@@ -54,7 +54,8 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 		case c >= 0x80:
 			// NEL, LS, PS and BOM are line breaks or nothing to some parsers.
 			rest := src[i:to]
-			if strings.HasPrefix(rest, "\u0085") || strings.HasPrefix(rest, "\u2028") || strings.HasPrefix(rest, "\u2029") || strings.HasPrefix(rest, "\ufeff") {
+			if strings.HasPrefix(rest, "\u0085") || strings.HasPrefix(rest, "\u2028") ||
+				strings.HasPrefix(rest, "\u2029") || strings.HasPrefix(rest, "\ufeff") {
 				return node{}, false
 			}
 		case (c >= ' ' && c != 0x7f) || c == '\n':
@@ -273,7 +274,8 @@ func (q *quick) single(from, to int, flow bool) (n node, end int, ok bool) {
 	switch c := s[0]; c {
 	case '"', '\'':
 		i := strings.IndexByte(s[1:], c)
-		if i < 0 || (c == '"' && strings.IndexByte(s[1:1+i], '\\') >= 0) || (c == '\'' && i+2 < len(s) && s[i+2] == '\'') {
+		if i < 0 || (c == '"' && strings.IndexByte(s[1:1+i], '\\') >= 0) ||
+			(c == '\'' && i+2 < len(s) && s[i+2] == '\'') {
 			return n, 0, false
 		}
 		end = from + i + 2

@@ -39,7 +39,8 @@ func (r *reader) fields(root *node) {
 // field reads a key of ours, or of another tool's that means the same.
 func (r *reader) field(k *key, v *node) bool {
 	if r.Dialect != Agentls && v.kind != null && !shapedAsOurs(k.name, v) {
-		r.report("agent/dialect", Hint, k.start, k.end, fmt.Sprintf("%s is not what it is in our format, so it is taken for another tool's field and has no effect.", k.name))
+		r.report("agent/dialect", Hint, k.start, k.end,
+			fmt.Sprintf("%s is not what it is in our format, so it is taken for another tool's field and has no effect.", k.name))
 		return true
 	}
 	return r.aboutField(k, v) || r.partField(k, v) || r.modelFields(k, v) || r.limitField(k, v)
@@ -83,10 +84,12 @@ func (r *reader) aboutField(k *key, v *node) bool {
 	case "version":
 		var version string
 		if r.Dialect == Agentls && v.kind == number {
-			r.suggest("agent/type", Error, v.start, v.end, versionOf(v.text), "version must be a semantic version such as 1.0.0; a number is none.")
+			r.suggest("agent/type", Error, v.start, v.end, versionOf(v.text),
+				"version must be a semantic version such as 1.0.0; a number is none.")
 		} else if r.stringField(v, k.name, &version) {
 			if r.Dialect == Agentls && !semver(version) {
-				r.at(v, "agent/type", Error, "version must be a semantic version such as 1.0.0, in quotes where YAML would read a number.")
+				r.at(v, "agent/type", Error,
+					"version must be a semantic version such as 1.0.0, in quotes where YAML would read a number.")
 			}
 			r.Version = version
 		}
@@ -223,7 +226,8 @@ func (r *reader) limitField(k *key, v *node) bool {
 func (r *reader) again(field string, k *key) bool {
 	for _, s := range r.seen {
 		if s.field == field && s.key != k.name {
-			r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("%s says the same as %s, which counts; remove one.", k.name, s.key))
+			r.report("agent/unknown-field", Hint, k.start, k.end,
+				fmt.Sprintf("%s says the same as %s, which counts; remove one.", k.name, s.key))
 			return true
 		}
 	}
@@ -235,7 +239,8 @@ func (r *reader) again(field string, k *key) bool {
 func (r *reader) reportTwice(field, written string, k *key) {
 	for _, s := range r.seen {
 		if s.field == "run."+field && s.key != written {
-			r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("%s limits the same as %s, and the smaller counts; remove one.", written, s.key))
+			r.report("agent/unknown-field", Hint, k.start, k.end,
+				fmt.Sprintf("%s limits the same as %s, and the smaller counts; remove one.", written, s.key))
 			return
 		}
 	}
@@ -268,9 +273,11 @@ func (r *reader) unknown(k *key, parent, under string) {
 	case meant == "" || meant == k.name:
 		r.report("agent/unknown-field", severity, k.start, k.end, what+".")
 	case r.given(k, under, meant):
-		r.report("agent/unknown-field", severity, k.start, k.end, fmt.Sprintf("%s, and %s%s is there already; remove one.", what, parent, meant))
+		r.report("agent/unknown-field", severity, k.start, k.end,
+			fmt.Sprintf("%s, and %s%s is there already; remove one.", what, parent, meant))
 	default:
-		r.suggest("agent/unknown-field", severity, k.start, k.end, meant, fmt.Sprintf("%s; did you mean %s%s?", what, parent, meant))
+		r.suggest("agent/unknown-field", severity, k.start, k.end, meant,
+			fmt.Sprintf("%s; did you mean %s%s?", what, parent, meant))
 	}
 }
 
@@ -309,12 +316,14 @@ func (r *reader) kindField(v *node) {
 	switch {
 	case v.kind == str && (v.text == "agent" || (v.text == "local" && r.Dialect == GeminiCLI)):
 		if v.text == "local" {
-			r.at(v, "agent/dialect", Hint, "This is read as gemini-cli's own format; write kind: agent and our fields to use everything.")
+			r.at(v, "agent/dialect", Hint,
+				"This is read as gemini-cli's own format; write kind: agent and our fields to use everything.")
 		}
 	case v.kind == null:
 		r.kinded = false
 	case r.Dialect == Agentls || v.text == "remote":
-		r.suggest("agent/type", Error, v.start, v.end, r.nearest(v.text, []string{"agent"}), "kind must be agent; another kind of agent file is not read.")
+		r.suggest("agent/type", Error, v.start, v.end, r.nearest(v.text, []string{"agent"}),
+			"kind must be agent; another kind of agent file is not read.")
 	}
 }
 
@@ -337,7 +346,9 @@ func (r *reader) scopeField(v *node) {
 		if r.Router = router && Scope(scope) == System; r.Router || Scope(scope) == r.Scope {
 			return
 		}
-		r.at(v, "agent/type", Warning, "The file lies in the %s folder, so its scope is %s, not %s; move the file or correct the field.", r.Scope, r.Scope, scope)
+		r.at(v, "agent/type", Warning,
+			"The file lies in the %s folder, so its scope is %s, not %s; move the file or correct the field.",
+			r.Scope, r.Scope, scope)
 	})
 }
 
@@ -347,7 +358,8 @@ func (r *reader) colorField(k *key, v *node) {
 		line := r.text.src[k.end:lineEnd(r.text.src, k.end)]
 		if i := strings.IndexByte(line, '#'); i >= 0 && len(line) >= i+7 && hexColor(line[i:i+7]) {
 			r.Color = line[i : i+7]
-			r.report("agent/yaml-repaired", Warning, k.end+i, k.end+i+7, "YAML takes an unquoted # for a comment; write the colour in quotes.")
+			r.report("agent/yaml-repaired", Warning, k.end+i, k.end+i+7,
+				"YAML takes an unquoted # for a comment; write the colour in quotes.")
 			return
 		}
 	}
@@ -416,14 +428,16 @@ func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 			r.checkRetired(known, name, start, end)
 			return known, true
 		}
-	} else if r.Dialect == Agentls || strings.HasPrefix(id, "gemini-") || id == "flash" || id == "flash-lite" || id == "pro" {
+	} else if r.Dialect == Agentls || strings.HasPrefix(id, "gemini-") || id == "flash" ||
+		id == "flash-lite" || id == "pro" {
 		return id, true
 	}
 	if r.Dialect == Agentls {
 		r.modelUnknown(name, start, end)
 		return name, true
 	}
-	r.report("agent/dialect", Hint, start, end, fmt.Sprintf("The model %s is not available here; the default model is used.", name))
+	r.report("agent/dialect", Hint, start, end,
+		fmt.Sprintf("The model %s is not available here; the default model is used.", name))
 	return "", false
 }
 

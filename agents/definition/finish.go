@@ -66,7 +66,8 @@ func (r *reader) finishName() {
 		opening = r.nameNode
 	}
 	if !r.titled {
-		r.at(opening, "agent/missing-field", Hint, "The field title is missing, so %q is shown; write title: to choose.", r.Title)
+		r.at(opening, "agent/missing-field", Hint,
+			"The field title is missing, so %q is shown; write title: to choose.", r.Title)
 	}
 	if s := stem(r.Path); r.nameNode != nil && r.Path != "" && validName(r.Name) && s != r.Name {
 		r.at(opening, "agent/file-name", Warning, "The agent is called %s but its file %s; rename either.", r.Name, s)
@@ -97,7 +98,8 @@ func (r *reader) checkName(written string) {
 			r.at(r.nameNode, "agent/name", Error, "No name can be made of %q; give one in letters of ASCII.", written)
 			return
 		}
-		r.at(r.nameNode, "agent/dialect", Hint, "The name %q is read as %s, by which the agent is called.", written, r.Name)
+		r.at(r.nameNode, "agent/dialect", Hint, "The name %q is read as %s, by which the agent is called.", written,
+			r.Name)
 	}
 	if reservedName(r.Name) && r.Scope != System {
 		r.at(r.nameNode, "agent/name", Error, "The name %s is reserved; choose another.", r.Name)
@@ -123,12 +125,14 @@ func (r *reader) finishPrompt() {
 	case strings.TrimSpace(body) != "":
 		r.Prompt = body
 		if given {
-			r.at(r.prompt, "agent/prompt-twice", Warning, "The body is the prompt, so this one has no effect; remove one.")
+			r.at(r.prompt, "agent/prompt-twice", Warning,
+				"The body is the prompt, so this one has no effect; remove one.")
 		}
 	case given:
 		r.Prompt = r.prompt.text
 	case r.Graph == nil: // the nodes of a graph have prompts of their own
-		r.report("agent/prompt-empty", Error, r.shut[0], r.shut[1], "The system prompt is empty; write it below the front-matter.")
+		r.report("agent/prompt-empty", Error, r.shut[0], r.shut[1],
+			"The system prompt is empty; write it below the front-matter.")
 	}
 }
 
@@ -146,9 +150,12 @@ func (r *reader) placeholders() {
 			told[name] = true
 			from, to := at(start, start+len(name)+3)
 			if r.inputs != nil {
-				r.report("agent/placeholder", Error, from, to, fmt.Sprintf("There is no input %s; add it to inputs, or write $${%s} for the text itself.", name, name))
+				r.report("agent/placeholder", Error, from, to,
+					fmt.Sprintf("There is no input %s; add it to inputs, or write $${%s} for the text itself.", name,
+						name))
 			} else {
-				r.report("agent/placeholder", Hint, from, to, fmt.Sprintf("${%s} stays as it is, since the file has no inputs.", name))
+				r.report("agent/placeholder", Hint, from, to,
+					fmt.Sprintf("${%s} stays as it is, since the file has no inputs.", name))
 			}
 		}
 	}

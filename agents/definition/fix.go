@@ -65,7 +65,10 @@ func sure(path, text string, problems []Problem) []Fix {
 			break
 		}
 		for _, fix := range tree.Fixes(index, path, p) {
-			if !fix.Sure || slices.ContainsFunc(fix.Edits, func(e Edit) bool { return slices.ContainsFunc(taken, e.Range.overlaps) }) {
+			if !fix.Sure || slices.ContainsFunc(fix.Edits, func(e Edit) bool {
+				return slices.ContainsFunc(taken,
+					e.Range.overlaps)
+			}) {
 				continue
 			}
 			for _, e := range fix.Edits {
@@ -234,7 +237,8 @@ func (f *fixer) find() {
 		f.replaceMeant()
 	case "agent/handoff-target", "agent/subagent-unknown":
 		f.replaceMeant()
-		if name := f.text(); validName(name) && !reservedName(name) && !strings.HasPrefix(f.problem.Message, "An agent cannot") {
+		if name := f.text(); validName(name) && !reservedName(name) &&
+			!strings.HasPrefix(f.problem.Message, "An agent cannot") {
 			f.add(Fix{Title: "Create the agent " + name, Create: name})
 		}
 	case "agent/dialect":
@@ -323,7 +327,8 @@ func (f *fixer) edit(s Span, text string) Edit { return Edit{f.index.Range(s), t
 // needs them.
 func (f *fixer) replace(text string, sure bool) {
 	written := YAMLText(text)
-	if old := f.Text[f.span.Start:f.span.End]; old != "" && written == text && (old[0] == '"' || old[0] == '\'') && old != f.text() {
+	if old := f.Text[f.span.Start:f.span.End]; old != "" && written == text &&
+		(old[0] == '"' || old[0] == '\'') && old != f.text() {
 		written = old[:1] + text + old[:1]
 	}
 	f.add(Fix{Title: "Replace with " + text, Edits: []Edit{f.edit(f.span, written)}, Sure: sure})
@@ -430,10 +435,12 @@ func (f *fixer) placeholder() {
 		first := inputs.Keys[0].Start
 		line := f.lineStart(first)
 		if indent := f.Text[line:first]; indent != "" && strings.Trim(indent, " ") == "" {
-			f.add(Fix{Title: "Add the input " + name, Edits: []Edit{f.edit(Span{line, line}, indent+name+": {type: string, required: true}"+f.eol)}})
+			f.add(Fix{Title: "Add the input " + name, Edits: []Edit{f.edit(Span{line, line},
+				indent+name+": {type: string, required: true}"+f.eol)}})
 		}
 	}
-	f.add(Fix{Title: "Write $" + text + " for the text itself", Edits: []Edit{f.edit(Span{f.span.Start, f.span.Start}, "$")}})
+	f.add(Fix{Title: "Write $" + text + " for the text itself",
+		Edits: []Edit{f.edit(Span{f.span.Start, f.span.Start}, "$")}})
 }
 
 // anchor offers to take an anchor away that no alias leads to.
@@ -471,7 +478,8 @@ func (f *fixer) allow() {
 	indent := f.Text[line:list.Start]
 	switch {
 	case f.Text[list.Start] == '[':
-		f.add(Fix{Title: "Write it as tools.allow", Edits: []Edit{f.edit(Span{list.Start, list.Start}, "{allow: "), f.edit(Span{list.End, list.End}, "}")}})
+		f.add(Fix{Title: "Write it as tools.allow", Edits: []Edit{f.edit(Span{list.Start, list.Start}, "{allow: "),
+			f.edit(Span{list.End, list.End}, "}")}})
 	case indent != "" && strings.Trim(indent, " ") == "":
 		f.add(Fix{Title: "Write it as tools.allow", Edits: []Edit{f.edit(Span{line, line}, indent+"allow:"+f.eol)}})
 	}
@@ -487,7 +495,8 @@ func (f *fixer) close() {
 	for at < len(f.Text) {
 		end := lineEnd(f.Text, at)
 		line := f.Text[at:end]
-		if strings.TrimSpace(line) == "" || (line[0] != ' ' && line[0] != '\t' && line[0] != '#' && !dashed(line) && keyColon(line) < 0) {
+		if strings.TrimSpace(line) == "" || (line[0] != ' ' && line[0] != '\t' && line[0] != '#' &&
+			!dashed(line) && keyColon(line) < 0) {
 			break
 		}
 		at = nextLine(f.Text, end)

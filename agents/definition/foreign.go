@@ -113,16 +113,18 @@ var foreignTools = map[string]foreign{
 	"rendermermaiddiagram": {nil, nil},
 
 	// Copilot and VS Code: set/tool.
-	"edit/editfiles":                {[]string{"edit_file", "apply_patch"}, []string{"edit_file", "apply_patch"}},
-	"edit/createfile":               {[]string{"write_file"}, []string{"write_file", "apply_patch"}},
-	"edit/createdirectory":          {nil, nil},
-	"edit/rename":                   {[]string{"move_file"}, []string{"move_file"}},
-	"edit/editnotebook":             {nil, []string{"edit_file", "apply_patch"}},
-	"search/codebase":               {[]string{"grep", "glob", "ls", "read_file", "read_many_files", "symbols"}, searches},
-	"search/filesearch":             {searches[1:2], searches[1:2]},
-	"search/textsearch":             {searches[:1], searches[:1]},
-	"search/listdirectory":          {searches[2:], searches[2:]},
-	"search/usages":                 {[]string{"references", "definition", "symbols"}, []string{"references", "definition"}},
+	"edit/editfiles":       {[]string{"edit_file", "apply_patch"}, []string{"edit_file", "apply_patch"}},
+	"edit/createfile":      {[]string{"write_file"}, []string{"write_file", "apply_patch"}},
+	"edit/createdirectory": {nil, nil},
+	"edit/rename":          {[]string{"move_file"}, []string{"move_file"}},
+	"edit/editnotebook":    {nil, []string{"edit_file", "apply_patch"}},
+	"search/codebase": {[]string{"grep", "glob", "ls", "read_file", "read_many_files",
+		"symbols"}, searches},
+	"search/filesearch":    {searches[1:2], searches[1:2]},
+	"search/textsearch":    {searches[:1], searches[:1]},
+	"search/listdirectory": {searches[2:], searches[2:]},
+	"search/usages": {[]string{"references", "definition", "symbols"},
+		[]string{"references", "definition"}},
 	"search/readfile":               {reads[:1], reads[:2]},
 	"read/readfile":                 {reads[:1], reads[:2]},
 	"read/problems":                 {[]string{"diagnostics"}, []string{"diagnostics"}},
@@ -151,7 +153,8 @@ var copilotTools = map[string]foreign{
 // copilotSets are the first parts of Copilot's own names; another first part
 // is an MCP server.
 var copilotSets = map[string]bool{
-	"edit": true, "search": true, "read": true, "execute": true, "web": true, "vscode": true, "agent": true, "todo": true,
+	"edit": true, "search": true, "read": true, "execute": true, "web": true, "vscode": true,
+	"agent": true, "todo": true,
 	"runcommands": true, "runtasks": true, "runnotebooks": true, "runtests": true, "new": true, "browser": true,
 }
 

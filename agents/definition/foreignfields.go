@@ -67,7 +67,8 @@ func (r *reader) foreignField(k *key, v *node) bool {
 // comfortKeys are keys of other tools that restrict nothing and have no effect.
 var comfortKeys = map[string]bool{
 	"mode": true, "handoffs": true, "memory": true, "skills": true, "background": true, "initialPrompt": true,
-	"argument-hint": true, "argumentHint": true, "target": true, "hidden": true, "emoji": true, "vibe": true, "author": true,
+	"argument-hint": true, "argumentHint": true, "target": true, "hidden": true, "emoji": true,
+	"vibe": true, "author": true,
 	"license": true, "metadata": true, "tags": true, "category": true, "agent_card_url": true, "agent_card_json": true,
 	"auth": true, "input_schema": true, "when_to_use": true,
 }
@@ -77,7 +78,8 @@ func elsewhereKey(name string) bool { return comfortKeys[name] || name == "promp
 
 // comfort says that a key has no effect here.
 func (r *reader) comfort(k *key) {
-	r.report("agent/unknown-field", Hint, k.start, k.end, fmt.Sprintf("The field %s has no counterpart here and has no effect.", k.name))
+	r.report("agent/unknown-field", Hint, k.start, k.end,
+		fmt.Sprintf("The field %s has no counterpart here and has no effect.", k.name))
 }
 
 // AuthorityAdvice is what a person can do about a restriction that cannot be kept.
@@ -87,7 +89,9 @@ const AuthorityAdvice = "remove the field, and limit the agent with tools.allow 
 // file loads, a run is refused.
 func (r *reader) authority(k *key, reason string) {
 	r.Authority = append(r.Authority, reason)
-	r.report("agent/authority", Warning, k.start, k.end, fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; %s.", reason, AuthorityAdvice))
+	r.report("agent/authority", Warning, k.start, k.end,
+		fmt.Sprintf("This restriction cannot be kept here (%s), so the agent does not run; %s.",
+			reason, AuthorityAdvice))
 }
 
 // permissionMode reads Claude Code's modes. Those that refuse what would ask
@@ -124,7 +128,8 @@ func (r *reader) hooks(k *key, v *node) {
 		case "PreToolUse", "PermissionRequest", "UserPromptSubmit", "BeforeTool", "BeforeAgent", "BeforeModel":
 			r.authority(event, fmt.Sprintf("its %s hook may refuse what it does", event.name))
 		default:
-			r.report("agent/dialect", Hint, event.start, event.end, fmt.Sprintf("The hook %s does not run from an agent file; move it to the settings.", event.name))
+			r.report("agent/dialect", Hint, event.start, event.end,
+				fmt.Sprintf("The hook %s does not run from an agent file; move it to the settings.", event.name))
 		}
 	}
 }
@@ -170,7 +175,8 @@ func (r *reader) rules(name listed, v *node) {
 		}
 	}
 	if strictest != "allow" && len(v.items) > 1 {
-		r.report("agent/dialect", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited by its arguments here: %s counts for all of it.", name.name, strictest))
+		r.report("agent/dialect", Hint, name.start, name.end,
+			fmt.Sprintf("%s cannot be limited by its arguments here: %s counts for all of it.", name.name, strictest))
 	}
 	r.rule(name, v, strictest)
 }

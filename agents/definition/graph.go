@@ -87,7 +87,8 @@ func (r *reader) entries(v *node, field string, most int, entry func(i int, v *n
 		return false
 	}
 	if len(v.items) > most {
-		r.at(v, "agent/graph", Error, "%s has %d entries and %d are allowed; make several graphs of it, of which one runs the others (graph: NAME).", field, len(v.items), most)
+		r.at(v, "agent/graph", Error,
+			"%s has %d entries and %d are allowed; make several graphs of it, of which one runs the others (graph: NAME).", field, len(v.items), most)
 		return false
 	}
 	fine := true
@@ -143,12 +144,15 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 			r.at(v, "agent/graph", Error, "A node needs name: by which edges and conditions know it.")
 		case kinds != 1:
 			fine = false
-			r.at(v, "agent/graph", Error, "The node %s needs one of agent, graph, human and tool, which says what it does.", n.Name)
+			r.at(v, "agent/graph", Error,
+				"The node %s needs one of agent, graph, human and tool, which says what it does.", n.Name)
 		case n.Of == "" && n.Kind != graph.Human:
 			fine = false
-			r.at(v, "agent/graph", Error, "The node %s does not say which %s it runs; write %s: with its name.", n.Name, n.Kind, n.Kind)
+			r.at(v, "agent/graph", Error, "The node %s does not say which %s it runs; write %s: with its name.",
+				n.Name, n.Kind, n.Kind)
 		case n.Kind == graph.Tool && n.Input != nil && v.get("input").kind != mapping:
-			r.at(v.get("input"), "agent/graph", Error, "The input of a node with tool is the tool's arguments, an object.")
+			r.at(v.get("input"), "agent/graph", Error,
+				"The input of a node with tool is the tool's arguments, an object.")
 		case r.nameNode != nil && n.Of == r.nameNode.text && (n.Kind == graph.Agent || n.Kind == graph.Graph):
 			r.at(at, "agent/graph", Error, "A graph cannot run itself; name another agent.")
 		}
@@ -184,9 +188,11 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 				r.stringField(item, "graph.edges.to", &e.To)
 			case "condition":
 				if item.kind == boolean {
-					r.at(item, "agent/graph", Error, "A condition is an expression such as analysis.ok; an edge without one always holds.")
+					r.at(item, "agent/graph", Error,
+						"A condition is an expression such as analysis.ok; an edge without one always holds.")
 					fine = false
-				} else if r.stringField(item, "graph.edges.condition", &e.Condition) && !r.condition(item, e.Condition) {
+				} else if r.stringField(item, "graph.edges.condition", &e.Condition) &&
+					!r.condition(item, e.Condition) {
 					r.at(item, "agent/graph", Error, "Without this condition the graph cannot run; correct it.")
 					fine = false
 				}
@@ -203,7 +209,8 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 		places[graph.Place{Part: "edges", Index: i}] = v
 		if e.From == "" || e.To == "" {
 			fine = false
-			r.at(v, "agent/graph", Error, "An edge needs from: and to:, each the name of a node (to: END ends the graph).")
+			r.at(v, "agent/graph", Error,
+				"An edge needs from: and to:, each the name of a node (to: END ends the graph).")
 		}
 		at := v
 		if given := v.get("condition"); given != nil {
@@ -226,7 +233,8 @@ func (r *reader) graphState(g *Graph, v *node, places map[graph.Place]*node) boo
 		named := k.node()
 		places[graph.Place{Part: "state", Index: i}] = named
 		if !graph.NamePattern.MatchString(k.name) || slices.Contains([]string{"input", "state"}, k.name) {
-			r.at(named, "agent/graph", Error, "%q cannot be a key of the state: use letters, digits and single - or _ between them, and neither input nor state.", k.name)
+			r.at(named, "agent/graph", Error,
+				"%q cannot be a key of the state: use letters, digits and single - or _ between them, and neither input nor state.", k.name)
 		}
 		if item.kind != null && r.shape(item, "graph.state."+k.name, mapping) {
 			for j := range item.keys {

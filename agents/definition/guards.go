@@ -97,15 +97,19 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 	}
 	switch {
 	case v.get(schema) == nil && v.get(validator) == nil:
-		r.at(v, "agent/validator", Warning, "The guard %s checks nothing; give it %s: or %s:.", g.Name, schema, validator)
+		r.at(v, "agent/validator", Warning, "The guard %s checks nothing; give it %s: or %s:.",
+			g.Name, schema, validator)
 		return
 	case g.Input && g.Policy == Repair:
-		r.at(v.get(policy), "agent/validator", Warning, "What the agent is asked cannot be repaired, so the guard %s rejects; write reject.", g.Name)
+		r.at(v.get(policy), "agent/validator", Warning,
+			"What the agent is asked cannot be repaired, so the guard %s rejects; write reject.", g.Name)
 		g.Policy = Reject
 	case g.Parallel && !g.Input:
-		r.at(v.get("mode"), "agent/validator", Warning, "mode: parallel is for checks of the input and has no effect on the guard %s; write on: input, or remove it.", g.Name)
+		r.at(v.get("mode"), "agent/validator", Warning,
+			"mode: parallel is for checks of the input and has no effect on the guard %s; write on: input, or remove it.", g.Name)
 	}
-	for n, name := 2, g.Name; slices.ContainsFunc(r.Guards, func(other Guard) bool { return other.Name == g.Name }); n++ {
+	for n, name := 2, g.Name; slices.ContainsFunc(r.Guards,
+		func(other Guard) bool { return other.Name == g.Name }); n++ {
 		g.Name = fmt.Sprintf("%s-%d", name, n)
 	}
 	r.Guards = append(r.Guards, g)
@@ -113,7 +117,8 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 
 // bounds are the keywords that bound the values of a type from below and above.
 var bounds = []struct{ of, least, most string }{
-	{"string", "minLength", "maxLength"}, {"array", "minItems", "maxItems"}, {"object", "minProperties", "maxProperties"},
+	{"string", "minLength", "maxLength"}, {"array", "minItems", "maxItems"},
+	{"object", "minProperties", "maxProperties"},
 	{"number", "minimum", "maximum"}, {"integer", "minimum", "maximum"},
 }
 
@@ -125,7 +130,8 @@ func crossingBounds(v *node) string {
 	}
 	for _, b := range bounds {
 		least, most := v.get(b.least), v.get(b.most)
-		if b.of == of.text && least != nil && most != nil && least.kind == number && most.kind == number && least.num > most.num {
+		if b.of == of.text && least != nil && most != nil && least.kind == number && most.kind == number &&
+			least.num > most.num {
 			return fmt.Sprintf("%s %s is more than %s %s", b.least, least.text, b.most, most.text)
 		}
 	}
@@ -141,7 +147,8 @@ func unmeetable(v *node) string {
 		}
 		return "false lets nothing pass"
 	}
-	if not := v.get("not"); not != nil && ((not.kind == mapping && len(not.items) == 0) || (not.kind == boolean && not.truth)) {
+	if not := v.get("not"); not != nil && ((not.kind == mapping && len(not.items) == 0) ||
+		(not.kind == boolean && not.truth)) {
 		return "not: {} lets nothing pass"
 	}
 	if enum := v.get("enum"); enum != nil && enum.kind == list && len(enum.items) == 0 {
@@ -159,8 +166,10 @@ func unmeetable(v *node) string {
 			if why := unmeetable(p); why != "" {
 				return fmt.Sprintf("%s is required, and %s", required.items[i].text, why)
 			}
-		} else if more := v.get("additionalProperties"); more != nil && more.kind == boolean && !more.truth && v.get("patternProperties") == nil {
-			return fmt.Sprintf("%s is required and not among its properties, and there may be no others", required.items[i].text)
+		} else if more := v.get("additionalProperties"); more != nil && more.kind == boolean && !more.truth &&
+			v.get("patternProperties") == nil {
+			return fmt.Sprintf("%s is required and not among its properties, and there may be no others",
+				required.items[i].text)
 		}
 	}
 	return ""
@@ -176,7 +185,8 @@ func (r *reader) validator(v *node, wanted string) {
 			if meant != "" {
 				meant = "builtin:" + meant
 			}
-			r.suggest("agent/validator", Error, v.start, v.end, meant, fmt.Sprintf("There is no built-in validator %s; there are no-secrets, no-harmful-code and max-length(n).", rest))
+			r.suggest("agent/validator", Error, v.start, v.end, meant,
+				fmt.Sprintf("There is no built-in validator %s; there are no-secrets, no-harmful-code and max-length(n).", rest))
 		}
 		return
 	case prefixed && kindOf == "expr":
@@ -190,10 +200,12 @@ func (r *reader) validator(v *node, wanted string) {
 	case wanted == "":
 		r.at(v, "agent/validator", Error, "The validator custom is looked up by the guard's name, which is missing.")
 		return
-	case !prefixed && BuiltinValidator(wanted), r.source.Installed.Validator == nil, r.source.Installed.Validator(r.Folder, wanted):
+	case !prefixed && BuiltinValidator(wanted), r.source.Installed.Validator == nil,
+		r.source.Installed.Validator(r.Folder, wanted):
 		return
 	}
-	r.at(v, "agent/validator", Error, "There is no validator %s; correct it, or put an executable of that name into .gemini/validators.", wanted)
+	r.at(v, "agent/validator", Error,
+		"There is no validator %s; correct it, or put an executable of that name into .gemini/validators.", wanted)
 }
 
 // BuiltinValidators are the validators in the program that have no parameter.

@@ -47,9 +47,11 @@ func (r *reader) checkRetired(id, name string, start, end int) {
 	switch {
 	case !retired:
 	case successor == "":
-		r.report("agent/model-retired", Warning, start, end, fmt.Sprintf("The model %s is retired, and what follows it is not known; choose another.", name))
+		r.report("agent/model-retired", Warning, start, end,
+			fmt.Sprintf("The model %s is retired, and what follows it is not known; choose another.", name))
 	default:
-		r.suggest("agent/model-retired", Warning, start, end, successor, fmt.Sprintf("The model %s is retired and runs as %s; write that.", name, successor))
+		r.suggest("agent/model-retired", Warning, start, end, successor,
+			fmt.Sprintf("The model %s is retired and runs as %s; write that.", name, successor))
 	}
 }
 
@@ -129,7 +131,8 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		tools, connected = r.source.Installed.ServerTools(r.Folder, server)
 	}
 	if !connected {
-		r.report("agent/tool-unverified", Hint, name.start, name.end, fmt.Sprintf("The MCP server %s is not connected, so whether it has this tool is not known yet.", server))
+		r.report("agent/tool-unverified", Hint, name.start, name.end,
+			fmt.Sprintf("The MCP server %s is not connected, so whether it has this tool is not known yet.", server))
 		return
 	}
 	if slices.ContainsFunc(tools, func(have string) bool { return MatchTool(tool, have) }) {
@@ -152,7 +155,8 @@ func (r *reader) condition(v *node, text string) bool {
 	}
 	if r.spent > pattern.PerFile {
 		if !r.crowded {
-			r.at(v, "agent/expression", Error, "The file has more patterns and conditions than can be judged quickly, so this condition and those after it are left out; write fewer.")
+			r.at(v, "agent/expression", Error,
+				"The file has more patterns and conditions than can be judged quickly, so this condition and those after it are left out; write fewer.")
 		}
 		r.crowded = true
 		return false
@@ -160,7 +164,8 @@ func (r *reader) condition(v *node, text string) bool {
 	size, err := r.source.Installed.Expression(text)
 	r.spent += size
 	if err != nil {
-		r.at(v, "agent/expression", Error, "The condition does not compile: %s.", strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))
+		r.at(v, "agent/expression", Error, "The condition does not compile: %s.",
+			strings.TrimSuffix(strings.ReplaceAll(fault.Message(err), "\n", " "), "."))
 		return false
 	}
 	return true

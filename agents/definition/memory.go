@@ -33,7 +33,8 @@ func (r *reader) memoryField(v *node) {
 	if v.kind != mapping {
 		return
 	}
-	m := &Memory{Kind: "vector", Backend: "local", Scope: "agent", TopK: DefaultTopK, Range: r.text.span(v.start, v.end)}
+	m := &Memory{Kind: "vector", Backend: "local", Scope: "agent", TopK: DefaultTopK,
+		Range: r.text.span(v.start, v.end)}
 	enabled := v.get("enabled")
 	on := enabled != nil && enabled.kind == boolean && enabled.truth
 	if long := v.get("long_term"); long != nil && long.kind == mapping {

@@ -13,18 +13,22 @@ import (
 func NativeTools(d Dialect) []string {
 	switch d {
 	case Claude:
-		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch", "TodoWrite", "AskUserQuestion", "Task"}
+		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch",
+			"TodoWrite", "AskUserQuestion", "Task"}
 	case Copilot:
 		return []string{
 			"read", "search", "edit", "execute", "web", "todo", "agent", "vscode/askQuestions",
-			"read/readFile", "read/problems", "search/fileSearch", "search/textSearch", "search/listDirectory", "search/usages",
+			"read/readFile", "read/problems", "search/fileSearch", "search/textSearch",
+			"search/listDirectory", "search/usages",
 			"edit/editFiles", "edit/createFile", "edit/rename", "web/fetch",
 		}
 	case OpenCode:
-		return []string{"read", "write", "edit", "bash", "glob", "grep", "list", "patch", "lsp", "webfetch", "websearch", "todowrite", "question", "task"}
+		return []string{"read", "write", "edit", "bash", "glob", "grep", "list", "patch", "lsp", "webfetch",
+			"websearch", "todowrite", "question", "task"}
 	case GeminiCLI:
 		return []string{
-			"read_file", "read_many_files", "list_directory", "glob", "grep_search", "write_file", "replace", "run_shell_command",
+			"read_file", "read_many_files", "list_directory", "glob", "grep_search", "write_file",
+			"replace", "run_shell_command",
 			"web_fetch", "google_web_search", "save_memory", "write_todos", "ask_user",
 		}
 	}

@@ -17,7 +17,8 @@ const (
 )
 
 // kindNames are what messages call the kinds.
-var kindNames = [...]string{null: "empty", boolean: "a boolean", number: "a number", str: "a string", list: "a list", mapping: "an object"}
+var kindNames = [...]string{null: "empty", boolean: "a boolean", number: "a number", str: "a string",
+	list: "a list", mapping: "an object"}
 
 // node is one value of the front-matter. Offsets are bytes of the file.
 type node struct {

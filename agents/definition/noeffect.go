@@ -110,13 +110,15 @@ func (f Field) Text() string {
 
 // foreignReadAs are the fields of ours that keys of other tools are read as, where they
 // say nothing more.
-var foreignReadAs = map[string]string{"mcpServers": "mcp.servers", "mcp_servers": "mcp.servers", "mcp-servers": "mcp.servers", "agents": "subagents"}
+var foreignReadAs = map[string]string{"mcpServers": "mcp.servers", "mcp_servers": "mcp.servers",
+	"mcp-servers": "mcp.servers", "agents": "subagents"}
 
 // idle reports a key of a field that has no effect in this version. A value that says
 // nothing is left alone.
 func (r *reader) idle(k *key, v *node, path string) {
 	row := rowOf(path)
-	if row == nil || row.field != path || r.Scope == System || v.kind == null || ((v.kind == list || v.kind == mapping) && len(v.items) == 0) {
+	if row == nil || row.field != path || r.Scope == System || v.kind == null ||
+		((v.kind == list || v.kind == mapping) && len(v.items) == 0) {
 		return
 	}
 	r.report("agent/no-effect", r.idleSeverity(), k.start, k.end, fmt.Sprintf("The field %s %s.", path, noEffectText))
@@ -127,7 +129,8 @@ func (r *reader) idle(k *key, v *node, path string) {
 func (r *reader) idleTool(canonical []string, name listed) {
 	some := slices.ContainsFunc(canonical, func(tool string) bool { return !ToolHasNoEffect(tool) })
 	if !some && r.Scope != System {
-		r.report("agent/no-effect", r.idleSeverity(), name.start, name.end, fmt.Sprintf("The tool %s %s and is left out.", name.name, noEffectText))
+		r.report("agent/no-effect", r.idleSeverity(), name.start, name.end,
+			fmt.Sprintf("The tool %s %s and is left out.", name.name, noEffectText))
 	}
 }
 

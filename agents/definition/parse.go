@@ -111,7 +111,8 @@ func Parse(src Source) *Definition {
 	r := begin(src)
 	r.Digest = string(digest[:])
 	if len(src.Data) > MaxFile {
-		r.report("agent/too-large", Error, 0, 0, fmt.Sprintf("The file is larger than %d KiB; make it shorter, or move parts of it to files that the agent reads.", MaxFile>>10))
+		r.report("agent/too-large", Error, 0, 0,
+			fmt.Sprintf("The file is larger than %d KiB; make it shorter, or move parts of it to files that the agent reads.", MaxFile>>10))
 		return r.guess()
 	}
 	r.text.src = string(src.Data)
@@ -123,7 +124,8 @@ func Parse(src Source) *Definition {
 		return r.guess()
 	}
 	if to-from > MaxFrontMatter {
-		r.report("agent/too-large", Error, r.open[0], r.open[1], fmt.Sprintf("The front-matter is larger than %d KiB; move text to the body.", MaxFrontMatter>>10))
+		r.report("agent/too-large", Error, r.open[0], r.open[1],
+			fmt.Sprintf("The front-matter is larger than %d KiB; move text to the body.", MaxFrontMatter>>10))
 		return r.guess()
 	}
 	root, ok := r.readYAML(from, to)
@@ -173,7 +175,8 @@ func begin(src Source) *reader {
 	}
 	r := &scratch.reader
 	*r = reader{
-		text: text{lines: r.text.lines[:0]}, problems: r.problems[:0], late: r.late[:0], seen: r.seen[:0], queries: r.queries[:0],
+		text: text{lines: r.text.lines[:0]}, problems: r.problems[:0], late: r.late[:0], seen: r.seen[:0],
+		queries: r.queries[:0],
 		allowed: r.allowed[:0], denied: r.denied[:0], declared: r.declared[:0],
 	}
 	r.quick = &scratch.quick
@@ -225,7 +228,8 @@ func (r *reader) report(code string, severity Severity, start, end int, message 
 	if r.uri == "" {
 		r.uri = FileURI(r.Path)
 	}
-	r.problems = append(r.problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code, Severity: severity, Message: message})
+	r.problems = append(r.problems, Problem{URI: r.uri, Range: r.text.span(start, end), Code: code,
+		Severity: severity, Message: message})
 }
 
 // suggest adds a problem of which it is known what was meant, or "".
@@ -243,7 +247,8 @@ func (r *reader) at(n *node, code string, severity Severity, format string, args
 func (r *reader) checkBytes() bool {
 	s := r.text.src
 	if i := strings.IndexByte(s, 0); i >= 0 {
-		r.report("agent/yaml", Error, i, i+1, "The file holds a NUL byte, so it is no text (UTF-16 is not read); save it as UTF-8.")
+		r.report("agent/yaml", Error, i, i+1,
+			"The file holds a NUL byte, so it is no text (UTF-16 is not read); save it as UTF-8.")
 		return false
 	}
 	if utf8.ValidString(s) {
@@ -266,7 +271,8 @@ func (r *reader) split() (from, to int, ok bool) {
 	start := 0
 	if strings.HasPrefix(s, "\ufeff") {
 		start = len("\ufeff")
-		r.report("agent/yaml-repaired", Warning, 0, start, "The file begins with a byte order mark, which YAML tools stumble over; save it as UTF-8 without one.")
+		r.report("agent/yaml-repaired", Warning, 0, start,
+			"The file begins with a byte order mark, which YAML tools stumble over; save it as UTF-8 without one.")
 	}
 	first := start
 	for first < len(s) && strings.TrimSpace(s[first:lineEnd(s, first)]) == "" {
@@ -274,11 +280,13 @@ func (r *reader) split() (from, to int, ok bool) {
 	}
 	end := lineEnd(s, min(first, len(s)))
 	if first >= len(s) || strings.TrimRight(s[first:end], " \t") != "---" {
-		r.report("agent/yaml", Error, start, lineEnd(s, start), "The front-matter is missing; begin the file with a line ---, then name: and description:, then a line ---.")
+		r.report("agent/yaml", Error, start, lineEnd(s, start),
+			"The front-matter is missing; begin the file with a line ---, then name: and description:, then a line ---.")
 		return 0, 0, false
 	}
 	if first > start {
-		r.report("agent/yaml-repaired", Warning, start, first, "There are empty lines before the front-matter; remove them.")
+		r.report("agent/yaml-repaired", Warning, start, first,
+			"There are empty lines before the front-matter; remove them.")
 	}
 	r.open = [2]int{first, end}
 	from = nextLine(s, end)
@@ -334,7 +342,8 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 		}
 		return node{kind: mapping, start: from, end: from}, true
 	}
-	r.report("agent/yaml", Error, root.start, root.end, fmt.Sprintf("The front-matter is %s, not an object; write key: value lines.", kindNames[root.kind]))
+	r.report("agent/yaml", Error, root.start, root.end,
+		fmt.Sprintf("The front-matter is %s, not an object; write key: value lines.", kindNames[root.kind]))
 	return node{}, false
 }
 
@@ -379,7 +388,8 @@ func (p Problem) Fatal() bool {
 	}
 	switch p.Code {
 	case "agent/yaml", "agent/yaml-feature", "agent/missing-field", "agent/name", "agent/type", "agent/duplicate-name",
-		"agent/prompt-empty", "agent/placeholder", "agent/schema", "agent/graph", "agent/too-large", "agent/unknown-field":
+		"agent/prompt-empty", "agent/placeholder", "agent/schema", "agent/graph", "agent/too-large",
+		"agent/unknown-field":
 		return true
 	}
 	return false

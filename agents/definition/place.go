@@ -117,7 +117,8 @@ func (s *source) find(tk *token.Token) int {
 	if strings.HasPrefix(s.text[off:], head) {
 		return off
 	}
-	if near := s.text[off:min(max(off, end), off+2*len(tk.Value))]; tk.Value != "" && strings.HasPrefix(strings.ReplaceAll(near, "\t", ""), tk.Value) {
+	if near := s.text[off:min(max(off, end), off+2*len(tk.Value))]; tk.Value != "" &&
+		strings.HasPrefix(strings.ReplaceAll(near, "\t", ""), tk.Value) {
 		return off // the parser leaves the tabs of a key out
 	}
 	if i := strings.LastIndex(s.text[line:min(end, max(line, off+len(head)))], head); i >= 0 {
@@ -140,7 +141,8 @@ func plainAt(line, value string, at int) (int, bool) {
 		return at, true
 	}
 	text := strings.TrimRight(line, " \t\r")
-	if begin := len(text) - len(value); begin >= 0 && begin < at && at-begin == len(line)-len(text) && text[begin:] == value {
+	if begin := len(text) - len(value); begin >= 0 && begin < at && at-begin == len(line)-len(text) &&
+		text[begin:] == value {
 		return begin, true
 	}
 	return 0, false

@@ -32,7 +32,7 @@ const (
 type Problem struct {
 	URI      string   `json:"uri"`
 	Range    Range    `json:"range"`
-	Code     string   `json:"code"` // of [Codes], as agent/yaml
+	Code     string   `json:"code"` // as agent/yaml, never renamed; docs/reference/codes.md has them all
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"` // one sentence: what, and what to do
 

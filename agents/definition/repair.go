@@ -132,7 +132,8 @@ func (m *repairer) value(from, end, column int, top bool) int {
 	case '"', '\'':
 		return m.repairQuoted(from, trimmed, end)
 	case '[', '{':
-		if close := closing(v); close > 0 && close+1 < len(v) && !strings.HasPrefix(strings.TrimLeft(v[close+1:], " \t"), "#") {
+		if close := closing(v); close > 0 && close+1 < len(v) &&
+			!strings.HasPrefix(strings.TrimLeft(v[close+1:], " \t"), "#") {
 			return m.requote(from, trimmed, end, "A text that begins with a bracket needs quotes.")
 		}
 	case '@', '`', '%', ',', ']', '}':
@@ -301,7 +302,8 @@ func (m *repairer) follows(end int) (last int, flush bool) {
 		line := m.src[next:stop]
 		blank := strings.TrimSpace(line) == ""
 		if !blank && line[0] != ' ' && line[0] != '\t' {
-			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") || (colon > 0 && !dialogue(line[:colon])) || quotedKey(line) {
+			if colon := keyColon(line); line[0] == '#' || strings.HasPrefix(line, "- ") ||
+				(colon > 0 && !dialogue(line[:colon])) || quotedKey(line) {
 				break
 			}
 			if !flush && line[0] != '<' {
@@ -327,7 +329,8 @@ func quotedKey(line string) bool {
 		return false
 	}
 	end := quoteEnd(line)
-	return end > 2 && strings.HasPrefix(line[end:], ":") && (end+1 == len(line) || line[end+1] == ' ' || line[end+1] == '\t')
+	return end > 2 && strings.HasPrefix(line[end:], ":") && (end+1 == len(line) ||
+		line[end+1] == ' ' || line[end+1] == '\t')
 }
 
 // dialogue reports whether what looks like a key is a speaker or heading in the

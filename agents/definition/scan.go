@@ -77,14 +77,16 @@ func (r *reader) secrets() {
 		}
 		if what := secretShape(s[start:i]); what != "" {
 			told++
-			r.report("agent/secret", Warning, start, i, fmt.Sprintf("This looks like %s; keep credentials in the environment or a keyring, and revoke this one if it was shared.", what))
+			r.report("agent/secret", Warning, start, i,
+				fmt.Sprintf("This looks like %s; keep credentials in the environment or a keyring, and revoke this one if it was shared.", what))
 		}
 	}
 	if !strings.Contains(s, "PRIVATE KEY-----") {
 		return
 	}
 	if at := privateKeyIn(s); at != nil {
-		r.report("agent/secret", Warning, at[0], lineEnd(s, at[0]), "This looks like a private key; keep it out of agent files, and replace it if it was shared.")
+		r.report("agent/secret", Warning, at[0], lineEnd(s, at[0]),
+			"This looks like a private key; keep it out of agent files, and replace it if it was shared.")
 	}
 }
 
@@ -164,7 +166,8 @@ func (r *reader) checkHiddenText() {
 		}
 		c, size := utf8.DecodeRuneInString(s[i:])
 		what := hiddenKind(c)
-		if what == "" || i == 0 || (c == '\u200d' && joins(s[:i], s[i+size:])) || (c == '\u200c' && joins(s[:i], s[i+size:])) {
+		if what == "" || i == 0 || (c == '\u200d' && joins(s[:i], s[i+size:])) ||
+			(c == '\u200c' && joins(s[:i], s[i+size:])) {
 			i += size
 			continue
 		}
@@ -184,7 +187,8 @@ func (r *reader) checkHiddenText() {
 			i += n
 		}
 		told++
-		r.report("agent/hidden-text", Warning, start, i, fmt.Sprintf("There is %s here (U+%04X), which a reader does not see; remove it.", what, c))
+		r.report("agent/hidden-text", Warning, start, i,
+			fmt.Sprintf("There is %s here (U+%04X), which a reader does not see; remove it.", what, c))
 	}
 }
 
@@ -193,7 +197,8 @@ func hiddenKind(c rune) string {
 	switch {
 	case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069, c == 0x200E, c == 0x200F, c == 0x061C:
 		return "a bidirectional control"
-	case c >= 0x200B && c <= 0x200D, c >= 0x2060 && c <= 0x2064, c == 0xFEFF, c == 0x180E, c == 0x034F, c == 0x3164, c == 0xFFA0:
+	case c >= 0x200B && c <= 0x200D, c >= 0x2060 && c <= 0x2064, c == 0xFEFF, c == 0x180E, c == 0x034F,
+		c == 0x3164, c == 0xFFA0:
 		return "a zero-width character"
 	case c >= 0xE0000 && c <= 0xE007F:
 		return "a tag character"
@@ -208,7 +213,8 @@ func hiddenKind(c rune) string {
 func joins(before, after string) bool {
 	a, _ := utf8.DecodeLastRuneInString(before)
 	b, _ := utf8.DecodeRuneInString(after)
-	return a >= 0x300 && b >= 0x300 && hiddenKind(a) == "" && hiddenKind(b) == "" && a != utf8.RuneError && b != utf8.RuneError && (a < 0x2000 || a > 0x206F) && (b < 0x2000 || b > 0x206F)
+	return a >= 0x300 && b >= 0x300 && hiddenKind(a) == "" && hiddenKind(b) == "" && a != utf8.RuneError &&
+		b != utf8.RuneError && (a < 0x2000 || a > 0x206F) && (b < 0x2000 || b > 0x206F)
 }
 
 // flagTags returns the length of the tags at i that end a flag, or 0.

@@ -22,11 +22,13 @@ const schemaURL = "agent:///schema.json"
 // out of the schema is refused, and nothing is ever fetched.
 func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 	if v.kind != mapping && v.kind != boolean {
-		r.at(v, "agent/schema", Error, "%s must be a JSON Schema: an object or a boolean, not %s.", field, kindNames[v.kind])
+		r.at(v, "agent/schema", Error, "%s must be a JSON Schema: an object or a boolean, not %s.",
+			field, kindNames[v.kind])
 		return nil, false
 	}
 	if bad := remoteRef(v, aSchema); bad != nil {
-		r.at(bad, "agent/schema", Error, "A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
+		r.at(bad, "agent/schema", Error,
+			"A $ref may only lead to a place in the same schema (#/…); write the other schema out.")
 		return nil, false
 	}
 	p := partsOf(r, v)
@@ -71,7 +73,8 @@ func (in inside) member(key string) inside {
 		return names
 	case "const", "default", "enum", "examples":
 		return aValue
-	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "additionalItems", "prefixItems", "contains", "contentSchema",
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "items", "additionalItems", "prefixItems",
+		"contains", "contentSchema",
 		"additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
 		return aSchema
 	}
@@ -130,7 +133,8 @@ func (p *parts) fits(field string) bool {
 	var what, do string
 	switch {
 	case p.schemas > maxParts:
-		what, do = fmt.Sprintf("has %d schemas in it", p.schemas), "describe fewer of its parts, or leave what is below them open"
+		what, do = fmt.Sprintf("has %d schemas in it", p.schemas),
+			"describe fewer of its parts, or leave what is below them open"
 	case p.pointers > maxPointers:
 		what, do = fmt.Sprintf("has %d schemas in it below long keys", p.schemas), "shorten the keys"
 	case p.odd > maxOddLinks:
@@ -138,7 +142,8 @@ func (p *parts) fits(field string) bool {
 	case len(p.refs)*(p.ids+1) > maxLinks, p.anchors > maxAnchors, p.ids > maxAnchors:
 		what, do = "has many references, or many parts with an $id or anchor", "refer to fewer, without these"
 	case p.r.spent > 2*pattern.PerFile:
-		p.r.at(p.root, "agent/schema", Error, "The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
+		p.r.at(p.root, "agent/schema", Error,
+			"The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
 		return false
 	default:
 		return true
@@ -219,7 +224,8 @@ func (p *parts) pattern(text string, at *node, in inside) bool {
 	known, ok := p.patterns[text]
 	if !ok {
 		if p.r.spent > pattern.PerFile {
-			p.r.at(at, "agent/schema", Error, "The pattern takes longer to read than is left for this file; write fewer that differ, or shorter ones, with fewer of \\p{…} and, after (?i), of wide ranges.")
+			p.r.at(at, "agent/schema", Error,
+				"The pattern takes longer to read than is left for this file; write fewer that differ, or shorter ones, with fewer of \\p{…} and, after (?i), of wide ranges.")
 			return false
 		}
 		known.size, known.bad = pattern.Check(text)
@@ -231,7 +237,8 @@ func (p *parts) pattern(text string, at *node, in inside) bool {
 		return false
 	}
 	if p.steps += known.size.Steps; p.steps > maxSteps {
-		p.r.at(at, "agent/schema", Error, "The patterns of this schema repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.")
+		p.r.at(at, "agent/schema", Error,
+			"The patterns of this schema repeat too much together, up to this one; write * or + for {…}, and how long a text may be as maxLength.")
 		return false
 	}
 	return true
@@ -304,7 +311,8 @@ func remoteRef(v *node, in inside) *node {
 					return n
 				}
 			case "$schema":
-				if !strings.HasPrefix(n.text, "https://json-schema.org/draft/") && !strings.HasPrefix(n.text, "http://json-schema.org/draft-") {
+				if !strings.HasPrefix(n.text, "https://json-schema.org/draft/") &&
+					!strings.HasPrefix(n.text, "http://json-schema.org/draft-") {
 					return n
 				}
 			}

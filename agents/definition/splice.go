@@ -42,7 +42,8 @@ func splices(src string, front Span) []splice {
 				s.Start--
 				s.text = src[s.Start:s.Start+1] + s.text
 			}
-			for s.End < next && (!utf8.RuneStart(src[s.End]) || (src[s.End] == '\n' && src[s.End-1] == '\r' && s.End > s.Start)) {
+			for s.End < next && (!utf8.RuneStart(src[s.End]) ||
+				(src[s.End] == '\n' && src[s.End-1] == '\r' && s.End > s.Start)) {
 				s.text += src[s.End : s.End+1]
 				s.End++
 			}
@@ -241,7 +242,8 @@ func Difference(from, to string) []Edit {
 	start, end := 0, len(from)
 	for start < len(to) {
 		stop := nextLine(from, lineEnd(from, start))
-		if stop == start || !strings.HasPrefix(to[start:], from[start:stop]) || strings.IndexByte("\r\n", from[stop-1]) < 0 {
+		if stop == start || !strings.HasPrefix(to[start:], from[start:stop]) ||
+			strings.IndexByte("\r\n", from[stop-1]) < 0 {
 			break
 		}
 		if stop < len(to) && from[stop-1] == '\r' && to[stop] == '\n' {

@@ -61,7 +61,8 @@ func (r *reader) handoff(v *node) {
 			r.stringField(n, "handoffs.description", &h.Description)
 		case "include_context", "includeContext":
 			if k.name == "includeContext" && v.get("include_context") != nil {
-				r.report("agent/unknown-field", Hint, k.start, k.end, "includeContext says the same as include_context, which counts; remove one.")
+				r.report("agent/unknown-field", Hint, k.start, k.end,
+					"includeContext says the same as include_context, which counts; remove one.")
 				continue
 			}
 			r.boolField(n, "handoffs.include_context", &h.IncludeContext)
@@ -104,7 +105,9 @@ func (r *reader) handoff(v *node) {
 		return
 	}
 	if h.To != "user" && !agentName(h.To) {
-		r.at(to, "agent/handoff-target", Error, "%s, so %q is no agent's name and this handoff is left out; correct it.", nameFault(h.To[strings.LastIndexByte(h.To, ':')+1:]), h.To)
+		r.at(to, "agent/handoff-target", Error,
+			"%s, so %q is no agent's name and this handoff is left out; correct it.",
+			nameFault(h.To[strings.LastIndexByte(h.To, ':')+1:]), h.To)
 		return
 	}
 	if fine {
@@ -138,7 +141,8 @@ func (r *reader) payload(v *node) (json.RawMessage, bool) {
 		for i := range properties.keys {
 			switch k := &properties.keys[i]; k.name {
 			case "reason", "context", "summary":
-				r.at(k.node(), "agent/schema", Error, "A payload must not have a property %s, which every handoff has; rename it.", k.name)
+				r.at(k.node(), "agent/schema", Error,
+					"A payload must not have a property %s, which every handoff has; rename it.", k.name)
 				return nil, false
 			}
 		}
@@ -258,7 +262,8 @@ func (r *reader) pattern(v *node) bool {
 	text := anyCase + v.text
 	if r.spent > pattern.PerFile {
 		if !r.broke {
-			r.at(v, "agent/regex", Error, "The file has more patterns and conditions than can be judged quickly, so this pattern and those after it are left out; write fewer, or shorter ones.")
+			r.at(v, "agent/regex", Error,
+				"The file has more patterns and conditions than can be judged quickly, so this pattern and those after it are left out; write fewer, or shorter ones.")
 		}
 		r.broke = true
 		return false
@@ -274,7 +279,8 @@ func (r *reader) pattern(v *node) bool {
 
 // inputTypes are the types of inputs, as JSON Schema (spec 1.4).
 var inputTypes = map[string]string{
-	"string": `"type":"string"`, "number": `"type":"number"`, "integer": `"type":"integer"`, "boolean": `"type":"boolean"`,
+	"string": `"type":"string"`, "number": `"type":"number"`, "integer": `"type":"integer"`,
+	"boolean":  `"type":"boolean"`,
 	"string[]": `"type":"array","items":{"type":"string"}`, "number[]": `"type":"array","items":{"type":"number"}`,
 }
 
@@ -306,7 +312,8 @@ func (r *reader) inputsField(v *node) {
 		}
 	}
 	names, _ := json.Marshal(required)
-	r.Inputs = json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` + string(names) + `,"additionalProperties":false}`)
+	r.Inputs = json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` +
+		string(names) + `,"additionalProperties":false}`)
 }
 
 // input makes the schema of one input.
@@ -323,7 +330,8 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 					continue
 				}
 				if inputTypes[kindOf] == "" {
-					r.oneOf(n, "inputs.*.type", "The type of an input must be string, number, integer, boolean, string[] or number[].")
+					r.oneOf(n, "inputs.*.type",
+						"The type of an input must be string, number, integer, boolean, string[] or number[].")
 					kindOf = "string"
 				}
 			case "description":
@@ -350,7 +358,8 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 		if !fits(fallback, kindOf) {
 			r.at(fallback, "agent/type", Error, "The default of input %s must be of type %s.", k.name, kindOf)
 		} else if enum != nil && !enumHas(enum, fallback) {
-			r.at(fallback, "agent/type", Error, "The default of input %s is none of its values; add it to enum, or correct it.", k.name)
+			r.at(fallback, "agent/type", Error,
+				"The default of input %s is none of its values; add it to enum, or correct it.", k.name)
 		}
 		b.WriteString(`,"default":` + encode(fallback))
 	}
@@ -401,7 +410,8 @@ func (r *reader) outputField(v *node) {
 		r.trimSmartQuotes(n)
 		switch k.name {
 		case "name":
-			if r.stringField(n, "output.name", &out.Name) && (out.Name == "" || placeholderEnd(out.Name, 0) != len(out.Name)) {
+			if r.stringField(n, "output.name", &out.Name) && (out.Name == "" ||
+				placeholderEnd(out.Name, 0) != len(out.Name)) {
 				r.at(n, "agent/type", Error, "output.name must be letters, digits and _.")
 			}
 		case "description":

@@ -25,7 +25,8 @@ func (r *reader) toolsField(v *node) {
 		r.ourTools(v)
 	case v.kind == list || v.kind == str:
 		if r.Dialect == Agentls {
-			r.at(v, "agent/dialect", Hint, "A plain list of tools is read as tools.allow; write tools: with allow: under it.")
+			r.at(v, "agent/dialect", Hint,
+				"A plain list of tools is read as tools.allow; write tools: with allow: under it.")
 		}
 		// Servers that the file describes may stand after its tools.
 		r.late = append(r.late, func() { r.allowForeign(v) })
@@ -40,13 +41,18 @@ func (r *reader) ourTools(v *node) {
 		switch k.name {
 		case "allow":
 			if n.kind == null {
-				r.at(k.node(), "agent/type", Error, "tools.allow is empty: write [] for no tools, or remove it for all.")
+				r.at(k.node(), "agent/type", Error,
+					"tools.allow is empty: write [] for no tools, or remove it for all.")
 			}
 			r.Tools.Given = true
 			names := r.strings(n, "tools.allow")
 			r.Tools.Allow = slices.Grow(r.Tools.Allow, len(names))
 			outcome := "is left out"
-			if !slices.ContainsFunc(names, func(name listed) bool { _, known := CanonicalTool(name.name); return known }) {
+			if !slices.ContainsFunc(names, func(name listed) bool {
+				_,
+					known := CanonicalTool(name.name)
+				return known
+			}) {
 				outcome += ", so the agent has no tools"
 			}
 			for _, name := range names {
@@ -128,18 +134,24 @@ func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) 
 func (r *reader) allowForeign(v *node) {
 	r.Tools.Given = true
 	names, outcome := r.words(v, "tools"), "left out"
-	if !slices.ContainsFunc(names, func(name listed) bool { return len(translate(name.name, r.Dialect, r.declared).allow) > 0 }) {
+	if !slices.ContainsFunc(names, func(name listed) bool {
+		return len(translate(name.name, r.Dialect,
+			r.declared).allow) > 0
+	}) {
 		outcome += ", so the agent has no tools"
 	}
 	for _, name := range names {
 		t := translate(name.name, r.Dialect, r.declared)
 		switch {
 		case t.partial != "":
-			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name), strings.TrimPrefix(name.name, firstWord(name.name))))
+			r.report("agent/tool-unknown", Hint, name.start, name.end,
+				fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name),
+					strings.TrimPrefix(name.name, firstWord(name.name))))
 		case !t.known:
 			r.foreignUnknown(name, outcome)
 		case len(t.allow) == 0:
-			r.report("agent/tool-unknown", Hint, name.start, name.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
+			r.report("agent/tool-unknown", Hint, name.start, name.end,
+				fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
 		default:
 			r.idleTool(t.allow, name)
 		}
@@ -181,13 +193,16 @@ func (r *reader) deny(name listed) {
 	t := translate(name.name, r.Dialect, r.declared)
 	switch {
 	case t.partial != "":
-		r.report("agent/dialect", Hint, name.start, name.end, fmt.Sprintf("%s cannot be limited by its arguments here, so it is denied altogether.", firstWord(name.name)))
+		r.report("agent/dialect", Hint, name.start, name.end,
+			fmt.Sprintf("%s cannot be limited by its arguments here, so it is denied altogether.",
+				firstWord(name.name)))
 	case !t.known:
 		r.foreignUnknown(name, "denied by that name")
 	}
 	if t.only {
 		// Only some subagents are denied, which a list of the others cannot say.
-		r.report("agent/dialect", Hint, name.start, name.end, "Some subagents cannot be denied here, so delegation is denied altogether.")
+		r.report("agent/dialect", Hint, name.start, name.end,
+			"Some subagents cannot be denied here, so delegation is denied altogether.")
 	}
 	for _, canonical := range t.foreign.deny {
 		r.Tools.Deny = add(r.Tools.Deny, canonical)
@@ -218,7 +233,8 @@ func (r *reader) switchTools(v *node) {
 			case !t.known:
 				r.foreignUnknown(name, "left out")
 			case len(t.allow) == 0:
-				r.report("agent/tool-unknown", Hint, k.start, k.end, fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
+				r.report("agent/tool-unknown", Hint, k.start, k.end,
+					fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
 			default:
 				r.idleTool(t.allow, name)
 			}
@@ -323,7 +339,9 @@ func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 func (r *reader) foreignServers(k *key, v *node) {
 	hint := func(k *key, name string) {
 		r.declared = add(r.declared, name)
-		r.report("agent/dialect", Hint, k.start, k.end, fmt.Sprintf("An agent file cannot start the MCP server %s; describe it in the settings under mcpServers.", name))
+		r.report("agent/dialect", Hint, k.start, k.end,
+			fmt.Sprintf("An agent file cannot start the MCP server %s; describe it in the settings under mcpServers.",
+				name))
 	}
 	switch v.kind {
 	case mapping:
@@ -386,7 +404,8 @@ func (r *reader) conflicts() {
 	for _, a := range r.allowed {
 		for _, d := range r.denied {
 			if a.name == d.name || (!strings.ContainsAny(a.name, "*?") && MatchTool(d.name, a.name)) {
-				r.report("agent/tool-conflict", Warning, a.start, a.end, fmt.Sprintf("The tool %s is also denied, which counts; remove it from one list.", a.name))
+				r.report("agent/tool-conflict", Warning, a.start, a.end,
+					fmt.Sprintf("The tool %s is also denied, which counts; remove it from one list.", a.name))
 				break
 			}
 		}

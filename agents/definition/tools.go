@@ -103,7 +103,8 @@ func canonicalGlob(pattern string) (string, bool) {
 	if to, ok := strings.CutPrefix(pattern, "handoff_to_"); ok {
 		pattern = "transfer_to_" + to
 	}
-	if strings.HasPrefix(pattern, "mcp.") || strings.HasPrefix(pattern, "mcp*") || strings.HasPrefix(pattern, "transfer_to_") {
+	if strings.HasPrefix(pattern, "mcp.") || strings.HasPrefix(pattern, "mcp*") ||
+		strings.HasPrefix(pattern, "transfer_to_") {
 		return pattern, true
 	}
 	for _, t := range toolNames {

@@ -54,5 +54,6 @@ func (r *reader) tracing(v *node) {
 
 // sendsAway reports what an agent of a project may not say.
 func (r *reader) sendsAway(n *node, what string) {
-	r.at(n, "agent/no-effect", Warning, "%s counts in your own settings and agents only, not in a project's: it sends data elsewhere.", what)
+	r.at(n, "agent/no-effect", Warning,
+		"%s counts in your own settings and agents only, not in a project's: it sends data elsewhere.", what)
 }

@@ -98,7 +98,8 @@ func ReadTree(path, text string) (*Tree, bool) {
 		t.Dialect = dialectOf(path, &node{kind: mapping})
 		return t, false
 	}
-	t.Repaired = slices.ContainsFunc(r.problems[before:], func(p Problem) bool { return p.Code == "agent/yaml-repaired" })
+	t.Repaired = slices.ContainsFunc(r.problems[before:],
+		func(p Problem) bool { return p.Code == "agent/yaml-repaired" })
 	t.Dialect = dialectOf(path, &root)
 	t.Root = new(Value)
 	*t.Root = valueOf(&root)

@@ -17,7 +17,8 @@ func (r *reader) trimSmartQuotes(v *node) {
 	for _, pair := range [...][2]string{{"“", "”"}, {"‘", "’"}, {"”", "”"}, {"’", "’"}} {
 		if inner, ok := strings.CutPrefix(v.text, pair[0]); ok {
 			if inner, ok = strings.CutSuffix(inner, pair[1]); ok && !strings.Contains(inner, pair[0]) {
-				r.at(v, "agent/yaml-repaired", Warning, "YAML takes typographic quotes for a part of the text; write straight ones.")
+				r.at(v, "agent/yaml-repaired", Warning,
+					"YAML takes typographic quotes for a part of the text; write straight ones.")
 				v.text = inner
 				return
 			}

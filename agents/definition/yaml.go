@@ -69,11 +69,13 @@ type converter struct {
 func (s *source) read() (root node, findings []finding) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			root, findings = node{}, []finding{{"agent/yaml", s.file(0), s.file(0), "The YAML parser failed on this front-matter; write it in a simpler form."}}
+			root, findings = node{}, []finding{{"agent/yaml", s.file(0), s.file(0),
+				"The YAML parser failed on this front-matter; write it in a simpler form."}}
 		}
 	}()
 	if off, deep := s.tooDeep(); deep {
-		return node{}, []finding{{"agent/yaml-feature", s.file(off), s.file(off + 1), fmt.Sprintf("The front-matter is nested deeper than %d levels; make it flatter.", maxDepth)}}
+		return node{}, []finding{{"agent/yaml-feature", s.file(off), s.file(off + 1),
+			fmt.Sprintf("The front-matter is nested deeper than %d levels; make it flatter.", maxDepth)}}
 	}
 	tokens, over := s.tokens()
 	if over != nil {
@@ -91,7 +93,8 @@ func (s *source) read() (root node, findings []finding) {
 		}
 		if doc.Body.Type() == ast.DirectiveType || body != nil {
 			off := s.offset(doc.Body.GetToken().Position)
-			return node{}, []finding{{"agent/yaml", s.file(off), s.file(off), "The front-matter must be one YAML document without directives; remove the rest."}}
+			return node{}, []finding{{"agent/yaml", s.file(off), s.file(off),
+				"The front-matter must be one YAML document without directives; remove the rest."}}
 		}
 		body = doc.Body
 	}
@@ -106,7 +109,8 @@ func (s *source) read() (root node, findings []finding) {
 // the parser.
 func (s *source) tokens() (token.Tokens, *finding) {
 	refuse := func(off int, what string) *finding {
-		return &finding{"agent/too-large", s.file(off), s.file(lineEnd(s.text, off)), what + "; make it shorter, or move parts of it to files that the agent reads."}
+		return &finding{"agent/too-large", s.file(off), s.file(lineEnd(s.text, off)),
+			what + "; make it shorter, or move parts of it to files that the agent reads."}
 	}
 	if off, ok := s.tedious(); ok {
 		return nil, refuse(off, "The front-matter has too many empty lines, tabs or < in a row")
@@ -181,7 +185,8 @@ func (c *converter) feature(start, end int, what string) {
 func (c *converter) convert(n ast.Node, parent, depth int) node {
 	if depth > maxDepth {
 		off := c.offset(n.GetToken().Position)
-		c.feature(off, off+1, fmt.Sprintf("The front-matter is nested deeper than %d levels; make it flatter.", maxDepth))
+		c.feature(off, off+1, fmt.Sprintf("The front-matter is nested deeper than %d levels; make it flatter.",
+			maxDepth))
 		return node{start: c.file(off), end: c.file(off)}
 	}
 	switch n := n.(type) {
@@ -199,11 +204,13 @@ func (c *converter) convert(n ast.Node, parent, depth int) node {
 		return c.convert(n.Value, parent, depth+1)
 	case *ast.AliasNode:
 		off := c.offset(n.Start.Position)
-		c.feature(off, lineEnd(c.text, off), "Aliases are not allowed in front-matter; write the value out, or quote a text that begins with *.")
+		c.feature(off, lineEnd(c.text, off),
+			"Aliases are not allowed in front-matter; write the value out, or quote a text that begins with *.")
 		return node{start: c.file(off), end: c.file(off)}
 	case *ast.TagNode:
 		off := c.offset(n.Start.Position)
-		c.feature(off, lineEnd(c.text, off), "A tag (!) is not allowed in front-matter; remove it, or put a text that begins with ! in quotes.")
+		c.feature(off, lineEnd(c.text, off),
+			"A tag (!) is not allowed in front-matter; remove it, or put a text that begins with ! in quotes.")
 		if n.Value == nil {
 			return node{start: c.file(off), end: c.file(off)}
 		}
@@ -373,7 +380,8 @@ func (c *converter) scalar(n ast.Node) node {
 	default:
 		v.kind = str
 		// The parser takes 1e3 for a text, against YAML 1.2.
-		if len(v.text) > 0 && len(v.text) < 32 && strings.IndexByte("+-.0123456789", v.text[0]) >= 0 && strings.ContainsAny(v.text, "eE") {
+		if len(v.text) > 0 && len(v.text) < 32 && strings.IndexByte("+-.0123456789", v.text[0]) >= 0 &&
+			strings.ContainsAny(v.text, "eE") {
 			if f, err := strconv.ParseFloat(v.text, 64); err == nil && !strings.ContainsAny(v.text, "xXpP_nN") {
 				v.kind, v.num = number, f
 			}

@@ -24,7 +24,8 @@ var yamlWords = []struct{ theirs, ours string }{
 	{"escape", "A backslash between double quotes begins no escape that is known; write \\\\ for the backslash itself, or use single quotes."},
 	{"hexdecimal", "The digits after this escape are wrong; write \\\\ for a backslash itself, or use single quotes."},
 	{"tab", "YAML does not allow a tab here; write spaces."},
-	{"block sequence entries are not allowed", "An entry of a list must begin its own line; move it below its key, or write [ ] around the list."},
+	{"block sequence entries are not allowed",
+		"An entry of a list must begin its own line; move it below its key, or write [ ] around the list."},
 	{"anchor", "The anchor here names nothing; remove the &, or put the text in quotes."},
 	{"alias", "The alias here names nothing; remove the *, or put the text in quotes."},
 	{"tag", "The ! here begins a tag, which is not allowed; put the text in quotes."},
@@ -58,8 +59,10 @@ func (s *source) explain(message string, off int) (string, int) {
 	line := s.text[start:lineEnd(s.text, start)]
 	next := nextLine(s.text, start+len(line))
 	below := s.text[next:lineEnd(s.text, next)]
-	if content := strings.TrimLeft(below, " "); keyColon(content) > 0 && len(below)-len(content) > len(line)-len(strings.TrimLeft(line, " ")) {
-		return "This key is further in than the one above it, which has a value already; let both begin in one column.", next + len(below) - len(content)
+	if content := strings.TrimLeft(below, " "); keyColon(content) > 0 &&
+		len(below)-len(content) > len(line)-len(strings.TrimLeft(line, " ")) {
+		return "This key is further in than the one above it, which has a value already; let both begin in one column.",
+			next + len(below) - len(content)
 	}
 	if content := strings.TrimLeft(line, " "); len(content) < len(line) && keyColon(content) > 0 {
 		return "This key is not as far in as the keys that it belongs to; move it.", start + len(line) - len(content)

@@ -132,7 +132,8 @@ func fileOf(name string, d definition.Dialect) string {
 
 // source is what definition.Parse is given for a file of a known dialect.
 func source(file, text string, d definition.Dialect) definition.Source {
-	return definition.Source{Path: "/" + Folder(d) + "/" + file, Scope: definition.Project, Data: []byte(text), Dialect: d}
+	return definition.Source{Path: "/" + Folder(d) + "/" + file, Scope: definition.Project,
+		Data: []byte(text), Dialect: d}
 }
 
 // base returns a path's last part; both kinds of slash count.

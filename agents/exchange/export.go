@@ -22,11 +22,13 @@ import (
 // express: with o.Force it is left out, and listed as a loss that is an error.
 func Export(path string, text []byte, to definition.Dialect, o Options) (*Exported, error) {
 	if to == definition.Agentls || Folder(to) == "" {
-		return nil, fault.New(fault.Invalid, "exchange.export", "agents are exported to claude, copilot, opencode or gemini-cli, not to %q", to)
+		return nil, fault.New(fault.Invalid, "exchange.export",
+			"agents are exported to claude, copilot, opencode or gemini-cli, not to %q", to)
 	}
 	d := definition.Parse(definition.Source{Path: path, Scope: definition.Project, Data: text, Dialect: o.From})
 	if ok, why := d.Usable(); !ok {
-		return nil, fault.New(fault.Invalid, "exchange.export", "%s, line %d: %s", base(path), why.Range.Start.Line+1, why.Message)
+		return nil, fault.New(fault.Invalid, "exchange.export", "%s, line %d: %s", base(path),
+			why.Range.Start.Line+1, why.Message)
 	}
 	var loss []Loss
 	switch d.Dialect {
@@ -124,16 +126,19 @@ func (x *exporter) write() error {
 func (x *exporter) before() (entries, *definition.Definition, error) {
 	front := x.kept.original("x")
 	if t, _ := definition.ReadTree("", front); front[t.Front.Start:t.Front.End] != x.kept.front {
-		return nil, nil, fault.New(fault.Invalid, "exchange.export", "what %s keeps of its original (imported.front) is no front-matter any more; undo its change, or remove imported", x.Name)
+		return nil, nil, fault.New(fault.Invalid, "exchange.export",
+			"what %s keeps of its original (imported.front) is no front-matter any more; undo its change, or remove imported", x.Name)
 	}
 	im, unnamed, err := x.again()
 	if err != nil {
-		return nil, nil, fault.New(fault.Invalid, "exchange.export", "what %s keeps of its original (imported.front) cannot be read any more: %w", x.Name, err)
+		return nil, nil, fault.New(fault.Invalid, "exchange.export",
+			"what %s keeps of its original (imported.front) cannot be read any more: %w", x.Name, err)
 	}
 	d := definition.Parse(source(im.Name+".md", string(im.Text), definition.Agentls))
 	t, ok := definition.ReadTree("", string(im.Text))
 	if !ok {
-		return nil, nil, fault.New(fault.Internal, "exchange.export", "the translation of %s cannot be read", x.kept.file)
+		return nil, nil, fault.New(fault.Internal, "exchange.export",
+			"the translation of %s cannot be read", x.kept.file)
 	}
 	// What its model was read as depends on what was configured then.
 	if d.Model, d.FallbackModels = "inherit", nil; len(x.kept.models) > 0 {
@@ -166,25 +171,30 @@ func (x *exporter) again() (im *Imported, unnamed bool, err error) {
 func (x *exporter) close(force bool) (*Exported, error) {
 	d := definition.Parse(source(x.file, x.data, x.to))
 	if ok, why := d.Usable(); !ok {
-		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name, Title(x.to), why.Message)
+		return nil, fault.New(fault.Invalid, "exchange.export", "%s cannot be written for %s: %s", x.Name,
+			Title(x.to), why.Message)
 	}
 	t, ok := definition.ReadTree(x.file, x.data)
 	if !ok {
-		return nil, fault.New(fault.Internal, "exchange.export", "what was written of %s for %s cannot be read", x.Name, Title(x.to))
+		return nil, fault.New(fault.Internal, "exchange.export",
+			"what was written of %s for %s cannot be read", x.Name, Title(x.to))
 	}
 	for _, k := range t.Root.Keys {
 		if _, written := x.out.get(definition.YAMLText(k.Name)); !written && !(x.back() && x.original(k.Name) != nil) {
-			return nil, fault.New(fault.Internal, "exchange.export", "what was written of %s for %s has a key %s that nobody wrote", x.Name, Title(x.to), k.Name)
+			return nil, fault.New(fault.Internal, "exchange.export",
+				"what was written of %s for %s has a key %s that nobody wrote", x.Name, Title(x.to), k.Name)
 		}
 	}
 	var found []more
 	for _, m := range grown(covering(x.Definition), d) {
 		if slices.Contains(x.ever, m) {
-			x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("It returns as it was: there the agent may have %s.", m.message), definition.Warning})
+			x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("It returns as it was: there the agent may have %s.",
+				m.message), definition.Warning})
 			continue
 		}
 		found = append(found, m)
-		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.", Title(x.to), m.message), definition.Error})
+		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.",
+			Title(x.to), m.message), definition.Error})
 	}
 	x.loss = append(x.loss, uncompared(d, t)...)
 	x.losses(d)
@@ -194,7 +204,8 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		for i, m := range found {
 			messages[i] = m.message
 		}
-		return out, fault.New(fault.Denied, "exchange.export", "%s cannot express what restricts %s; there it would have %s; remove the restriction, or leave it out with --drop-restrictions", Title(x.to), x.Name, strings.Join(messages, "; "))
+		return out, fault.New(fault.Denied, "exchange.export",
+			"%s cannot express what restricts %s; there it would have %s; remove the restriction, or leave it out with --drop-restrictions", Title(x.to), x.Name, strings.Join(messages, "; "))
 	}
 	return out, nil
 }
@@ -228,8 +239,10 @@ func (x *exporter) losses(d *definition.Definition) {
 		}
 		switch key {
 		case "model":
-			if _, said := x.out.get("model"); x.Model != "inherit" && !said && (x.was == nil || x.was.Model != x.Model) {
-				lose(key, definition.Hint, "%s has no model %s, so the agent gets the one that is chosen there.", Title(x.to), x.Model)
+			if _, said := x.out.get("model"); x.Model != "inherit" && !said &&
+				(x.was == nil || x.was.Model != x.Model) {
+				lose(key, definition.Hint, "%s has no model %s, so the agent gets the one that is chosen there.",
+					Title(x.to), x.Model)
 			}
 		case "run":
 			if x.Mode != definition.Chat && (x.was == nil || x.was.Mode != x.Mode) {
@@ -258,11 +271,14 @@ func (x *exporter) losses(d *definition.Definition) {
 	}
 	if c := x.Confirmation; c.Prompt != "" || c.Given {
 		if d.Confirmation.Prompt != c.Prompt || d.Confirmation.Timeout != c.Timeout {
-			lose("tools", definition.Hint, "%s has no counterpart for what a question says and how long it waits.", Title(x.to))
+			lose("tools", definition.Hint, "%s has no counterpart for what a question says and how long it waits.",
+				Title(x.to))
 		}
 	}
 	if x.kept != nil && !x.back() {
-		lose("imported", definition.Hint, "What the file kept of its original (%s) is left out; export to %s to have it again.", x.kept.file, Title(x.kept.from))
+		lose("imported", definition.Hint,
+			"What the file kept of its original (%s) is left out; export to %s to have it again.",
+			x.kept.file, Title(x.kept.from))
 	}
 }
 
@@ -275,9 +291,11 @@ func (x *exporter) unchanged(d *definition.Definition) map[string]bool {
 		"color": d.Color == x.Color, "version": d.Version == x.Version, "query": d.Query == x.Query,
 		"temperature": same(d.Temperature, x.Temperature), "temp": same(d.Temperature, x.Temperature),
 		"top_p": same(d.TopP, x.TopP), "topP": same(d.TopP, x.TopP),
-		"thinking_budget": same(d.ThinkingBudget, x.ThinkingBudget), "thinkingBudget": same(d.ThinkingBudget, x.ThinkingBudget),
-		"thinking_level": d.ThinkingLevel == x.ThinkingLevel, "thinkingLevel": d.ThinkingLevel == x.ThinkingLevel,
-		"user_invocable": d.UserInvocable == x.UserInvocable, "routable": d.Routable == x.Routable, "memory_files": d.MemoryFiles == x.MemoryFiles,
+		"thinking_budget": same(d.ThinkingBudget, x.ThinkingBudget),
+		"thinkingBudget":  same(d.ThinkingBudget, x.ThinkingBudget),
+		"thinking_level":  d.ThinkingLevel == x.ThinkingLevel, "thinkingLevel": d.ThinkingLevel == x.ThinkingLevel,
+		"user_invocable": d.UserInvocable == x.UserInvocable, "routable": d.Routable == x.Routable,
+		"memory_files": d.MemoryFiles == x.MemoryFiles,
 	}
 }
 

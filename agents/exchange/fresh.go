@@ -85,7 +85,8 @@ func nameIn(d *definition.Definition, to definition.Dialect) string {
 	case definition.OpenCode:
 		return ""
 	case definition.Copilot:
-		if as := definition.Parse(source("sample.md", "---\nname: "+definition.YAMLText(d.Title)+"\n---\nx\n", to)); as.Name == d.Name && as.Title == d.Title {
+		if as := definition.Parse(source("sample.md", "---\nname: "+definition.YAMLText(d.Title)+"\n---\nx\n",
+			to)); as.Name == d.Name && as.Title == d.Title {
 			return d.Title
 		}
 	}
@@ -126,7 +127,8 @@ func colorIn(color string, to definition.Dialect) string {
 
 // toolsIn writes what the agent may use.
 func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss {
-	if !d.Tools.Given && len(d.Tools.Deny) == 0 && slices.Contains(d.MCPServers, "*") && slices.Contains(d.Subagents, "*") {
+	if !d.Tools.Given && len(d.Tools.Deny) == 0 && slices.Contains(d.MCPServers, "*") &&
+		slices.Contains(d.Subagents, "*") {
 		return nil // all that there is, which is what their files have without a list
 	}
 	c := choose(d, to)
@@ -162,7 +164,10 @@ func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss
 // delegates limits which agents may be called: in the entry that says so, or it
 // returns them for a key of their own. Without a way to say it no agent is called.
 func (c *choice) delegates(d *definition.Definition, to definition.Dialect) (callable []string) {
-	i := slices.IndexFunc(c.names, func(name string) bool { return slices.Contains(meaning(to, name).Allow, "delegate_to_agent") })
+	i := slices.IndexFunc(c.names, func(name string) bool {
+		return slices.Contains(meaning(to, name).Allow,
+			"delegate_to_agent")
+	})
 	if i < 0 || slices.Contains(d.Subagents, "*") {
 		return nil
 	}
@@ -200,7 +205,8 @@ func askIn(e *entries, d *definition.Definition) {
 	var lines []string
 	for _, name := range askable() {
 		for _, tool := range meaning(definition.OpenCode, name).Allow {
-			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return matches(q, tool, true) }) {
+			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require,
+				func(q string) bool { return matches(q, tool, true) }) {
 				lines = append(lines, "  "+name+": ask")
 				break
 			}
@@ -211,7 +217,8 @@ func askIn(e *entries, d *definition.Definition) {
 
 // writeModelFields writes limits, and what is sent to the model.
 func writeModelFields(e *entries, d *definition.Definition, to definition.Dialect) {
-	turns := map[definition.Dialect]string{definition.Claude: "maxTurns", definition.OpenCode: "steps", definition.GeminiCLI: "max_turns"}[to]
+	turns := map[definition.Dialect]string{definition.Claude: "maxTurns", definition.OpenCode: "steps",
+		definition.GeminiCLI: "max_turns"}[to]
 	if turns != "" && d.MaxTurns > 0 {
 		e.put(turns, number(float64(d.MaxTurns)))
 	}

@@ -24,14 +24,17 @@ const longest = 366 * 24 * time.Hour
 // name, if o.Name gives one), one that is in our format already, one whose
 // translation would be too large.
 func Import(path string, data []byte, o Options) (*Imported, error) {
-	d := definition.Parse(definition.Source{Path: path, Scope: definition.Project, Data: data, Model: o.Model, Dialect: o.From})
+	d := definition.Parse(definition.Source{Path: path, Scope: definition.Project, Data: data,
+		Model: o.Model, Dialect: o.From})
 	for _, p := range d.Problems {
 		if p.Fatal() && !(o.Name != "" && nameless(p)) {
-			return nil, fault.New(fault.Invalid, "exchange.import", "%s, line %d: %s", base(path), p.Range.Start.Line+1, p.Message)
+			return nil, fault.New(fault.Invalid, "exchange.import", "%s, line %d: %s", base(path),
+				p.Range.Start.Line+1, p.Message)
 		}
 	}
 	if d.Dialect == definition.Agentls {
-		return nil, fault.New(fault.Invalid, "exchange.import", "%s looks like a file of our own format, which needs no import; copy it, or say whose format it is in: --from TOOL", base(path))
+		return nil, fault.New(fault.Invalid, "exchange.import",
+			"%s looks like a file of our own format, which needs no import; copy it, or say whose format it is in: --from TOOL", base(path))
 	}
 	tree, ok := definition.ReadTree(path, string(data))
 	if !ok {
@@ -72,7 +75,8 @@ func (im *importer) lose(key string, severity definition.Severity, message strin
 
 // problems takes from the findings about the file what did not translate.
 func (im *importer) problems() {
-	none := im.Tools.Given && len(im.Tools.Allow) == 0 && slices.ContainsFunc(im.Problems, func(p definition.Problem) bool { return p.Code == "agent/tool-unknown" })
+	none := im.Tools.Given && len(im.Tools.Allow) == 0 && slices.ContainsFunc(im.Problems,
+		func(p definition.Problem) bool { return p.Code == "agent/tool-unknown" })
 	for _, p := range im.Problems {
 		key := keyOf(im.tree, im.index, p)
 		switch p.Code {
@@ -96,21 +100,24 @@ func (im *importer) problems() {
 		}
 	}
 	if !im.Tools.Given && len(im.MCPServers) == 0 {
-		im.lose("", definition.Hint, "Without a list of tools it may use all MCP servers there and none here; name those that it needs under mcp: servers.")
+		im.lose("", definition.Hint,
+			"Without a list of tools it may use all MCP servers there and none here; name those that it needs under mcp: servers.")
 	}
 	if im.Dialect != definition.GeminiCLI {
 		return
 	}
 	for _, name := range [...]string{"query", "cliVersion", "activeModel", "today"} {
 		if strings.Contains(im.Prompt, "${"+name+"}") {
-			im.lose("", definition.Warning, "The placeholder ${"+name+"} of the prompt is not filled in here and stays as it is.")
+			im.lose("", definition.Warning,
+				"The placeholder ${"+name+"} of the prompt is not filled in here and stays as it is.")
 		}
 	}
 }
 
 // shared are keys that mean here what they mean in any dialect, and are taken over
 // with their whole value.
-var shared = [...]string{"triggers", "handoffs", "guardrails", "memory", "graph", "tracing", "inputs", "output", "initial_messages"}
+var shared = [...]string{"triggers", "handoffs", "guardrails", "memory", "graph", "tracing", "inputs",
+	"output", "initial_messages"}
 
 // write makes the front-matter of what was read.
 func (im *importer) write() {
@@ -140,7 +147,9 @@ func (im *importer) write() {
 	for _, key := range shared {
 		v := im.tree.Root.Get(key)
 		// Another tool's handoffs are a person's buttons, its memory may be a word.
-		if v == nil || (key == "handoffs" && len(im.Handoffs) == 0) || (key == "memory" && v.Kind != definition.Mapping) || (v.Kind != definition.Mapping && v.Kind != definition.List) {
+		if v == nil || (key == "handoffs" && len(im.Handoffs) == 0) ||
+			(key == "memory" && v.Kind != definition.Mapping) ||
+			(v.Kind != definition.Mapping && v.Kind != definition.List) {
 			continue
 		}
 		e.put(key, flow(v))
@@ -255,7 +264,8 @@ func (im *importer) close() (*Imported, error) {
 		k.models = append([]string{im.Model}, im.FallbackModels...)
 	}
 	newline := "\n"
-	if n := strings.Count(k.front, "\r\n"); n > 0 && n == strings.Count(k.front, "\n") && n == strings.Count(k.front, "\r") {
+	if n := strings.Count(k.front, "\r\n"); n > 0 && n == strings.Count(k.front, "\n") &&
+		n == strings.Count(k.front, "\r") {
 		newline = "\r\n"
 	}
 	front := im.out
@@ -266,7 +276,9 @@ func (im *importer) close() (*Imported, error) {
 			im.out.nest("imported", k.lines(block)...)
 			text = im.out.file(body, newline)
 			if len(text) > definition.MaxFile {
-				return nil, fault.New(fault.Invalid, "exchange.import", "%s with its translation beside what is kept of it is larger than %d KiB; make it shorter", im.file, definition.MaxFile>>10)
+				return nil, fault.New(fault.Invalid, "exchange.import",
+					"%s with its translation beside what is kept of it is larger than %d KiB; make it shorter", im.file,
+					definition.MaxFile>>10)
 			}
 			if t, ok := definition.ReadTree("", text); ok {
 				if got := originalOf(t); got != nil && got.front == k.front {
@@ -276,7 +288,8 @@ func (im *importer) close() (*Imported, error) {
 			text = ""
 		}
 		if text == "" {
-			return nil, fault.New(fault.Invalid, "exchange.import", "the front-matter of %s is too large, or too unusual, to be kept beside its translation (%d KiB for both); write it shorter or simpler", im.file, definition.MaxFrontMatter>>10)
+			return nil, fault.New(fault.Invalid, "exchange.import",
+				"the front-matter of %s is too large, or too unusual, to be kept beside its translation (%d KiB for both); write it shorter or simpler", im.file, definition.MaxFrontMatter>>10)
 		}
 		d := definition.Parse(source(fileOf(im.name, definition.Agentls), text, definition.Agentls))
 		usable, why := d.Usable()
@@ -301,7 +314,8 @@ func (im *importer) close() (*Imported, error) {
 // loose reports whether a key may be left out: it takes no power away.
 func loose(key string) bool {
 	switch key {
-	case "version", "color", "query", "output", "initial_messages", "tracing", "triggers", "memory", "graph", "handoffs":
+	case "version", "color", "query", "output", "initial_messages", "tracing", "triggers",
+		"memory", "graph", "handoffs":
 		return true
 	}
 	return false
@@ -309,7 +323,9 @@ func loose(key string) bool {
 
 func (im *importer) result(text string, d *definition.Definition) (*Imported, error) {
 	if found := grown(im.Definition, d); len(found) > 0 {
-		return nil, fault.New(fault.Invalid, "exchange.import", "%s cannot be imported as it is: here it would have %s; take that out of the file", im.file, found[0].message)
+		return nil, fault.New(fault.Invalid, "exchange.import",
+			"%s cannot be imported as it is: here it would have %s; take that out of the file",
+			im.file, found[0].message)
 	}
 	return &Imported{Name: im.name, Text: []byte(text), From: im.Dialect, Loss: im.loss, Repaired: im.repaired}, nil
 }

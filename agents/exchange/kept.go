@@ -43,7 +43,8 @@ func originalOf(t *definition.Tree) *original {
 // fileName reports whether a file may return under a name: who edited the kept one
 // has no say over files that are no agents.
 func fileName(name string) bool {
-	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.ContainsFunc(name, unicode.IsControl)
+	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") &&
+		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // lines are the key's value; literal false writes the front-matter in one line,
@@ -148,7 +149,8 @@ func splice(file, front string, dialect definition.Dialect, was, is entries) (st
 	text := "---" + newline + front + "---" + newline
 	t, ok := definition.ReadTree("", text)
 	if !ok {
-		return "", fault.New(fault.Invalid, "exchange.export", "the front-matter that %s came with cannot be read, so it cannot be changed; undo the change of imported.front", file)
+		return "", fault.New(fault.Invalid, "exchange.export",
+			"the front-matter that %s came with cannot be read, so it cannot be changed; undo the change of imported.front", file)
 	}
 	goes := func(name string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return alike(key, name) })
@@ -171,7 +173,8 @@ func splice(file, front string, dialect definition.Dialect, was, is entries) (st
 			end = strings.LastIndexAny(text[:t.Root.Keys[i+1].Start], "\r\n") + 1
 		}
 		if start < at || end <= start || strings.Trim(text[start:k.Start], `"'`) != "" {
-			return "", fault.New(fault.Invalid, "exchange.export", "the front-matter that %s came with has not one key a line, so %s cannot be changed in it; write it so in imported.front", file, k.Name)
+			return "", fault.New(fault.Invalid, "exchange.export",
+				"the front-matter that %s came with has not one key a line, so %s cannot be changed in it; write it so in imported.front", file, k.Name)
 		}
 		b.WriteString(text[at:start])
 		if at = start; !goes(k.Name) {
@@ -191,7 +194,8 @@ func splice(file, front string, dialect definition.Dialect, was, is entries) (st
 			continue
 		}
 		if !ok || asWritten(again, k.Name) != text[k.Start:max(k.Start, t.Root.Items[i].End)] {
-			return "", fault.New(fault.Invalid, "exchange.export", "the front-matter that %s came with cannot be changed without a change of %s too; write it one key a line in imported.front", file, k.Name)
+			return "", fault.New(fault.Invalid, "exchange.export",
+				"the front-matter that %s came with cannot be changed without a change of %s too; write it one key a line in imported.front", file, k.Name)
 		}
 	}
 	return spliced, nil

@@ -21,7 +21,8 @@ func natives(d definition.Dialect) []string {
 
 // askable returns opencode's names that its permission takes.
 func askable() []string {
-	return []string{"edit", "bash", "webfetch", "websearch", "read", "glob", "grep", "list", "lsp", "todowrite", "question", "task"}
+	return []string{"edit", "bash", "webfetch", "websearch", "read", "glob", "grep", "list", "lsp",
+		"todowrite", "question", "task"}
 }
 
 // sample reads front-matter in a dialect.
@@ -118,7 +119,8 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 		severity = definition.Hint
 	}
 	if len(missing) > 0 {
-		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s has no counterpart for %s.", Title(to), strings.Join(missing, ", ")), severity})
+		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s has no counterpart for %s.", Title(to),
+			strings.Join(missing, ", ")), severity})
 	}
 	for _, name := range slices.Sorted(maps.Keys(guarded)) {
 		out, are, it := guarded[name], "is", "it"
@@ -126,7 +128,9 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 			are, it = "are", "them"
 		}
 		more := slices.DeleteFunc(slices.Clone(means[name]), func(tool string) bool { return can(d, tool) })
-		c.loss = append(c.loss, Loss{"tools", fmt.Sprintf("%s %s left out, since %s there would also be %s; allow that too to keep %s.", strings.Join(out, ", "), are, name, strings.Join(more, " and "), it), definition.Warning})
+		c.loss = append(c.loss, Loss{"tools",
+			fmt.Sprintf("%s %s left out, since %s there would also be %s; allow that too to keep %s.",
+				strings.Join(out, ", "), are, name, strings.Join(more, " and "), it), definition.Warning})
 	}
 	c.servers(d, to)
 	return c
@@ -182,7 +186,8 @@ func reachable(d *definition.Definition) []string {
 	}
 	for _, p := range d.Tools.Allow {
 		s, _, ok := server(p)
-		if ok && !slices.Contains(patterns, p) && (slices.Contains(d.MCPServers, s) || slices.Contains(d.MCPServers, "*")) {
+		if ok && !slices.Contains(patterns, p) && (slices.Contains(d.MCPServers, s) ||
+			slices.Contains(d.MCPServers, "*")) {
 			patterns = append(patterns, p)
 		}
 	}

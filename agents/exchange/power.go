@@ -95,7 +95,8 @@ func gainsOfTools(from, to *definition.Definition, tell func(key, format string,
 		if slices.ContainsFunc(to.Tools.Deny, func(q string) bool { return covers(q, denied) }) {
 			continue
 		}
-		if !to.Tools.Given || slices.ContainsFunc(to.Tools.Allow, func(p string) bool { return overlap(p, denied) && !deniedWhole(p, to) }) {
+		if !to.Tools.Given || slices.ContainsFunc(to.Tools.Allow,
+			func(p string) bool { return overlap(p, denied) && !deniedWhole(p, to) }) {
 			tell("tools", "the denied tool %s", denied)
 		}
 	}
@@ -251,7 +252,10 @@ func can(d *definition.Definition, name string) bool {
 		return false
 	}
 	for _, group := range groups {
-		if !slices.ContainsFunc(group, func(tool string) bool { return has(d, tool) && !about(d.Confirmation.Require, tool) }) {
+		if !slices.ContainsFunc(group, func(tool string) bool {
+			return has(d, tool) &&
+				!about(d.Confirmation.Require, tool)
+		}) {
 			return false
 		}
 	}

@@ -49,7 +49,8 @@ func uncompared(d *definition.Definition, t *definition.Tree) []Loss {
 			}
 		case "mcpServers", "mcp_servers", "mcp-servers", "mcp":
 			if names := serverNames(v); len(names) > 0 {
-				tell(k.Name, "The MCP servers that it describes are not started here; there %s starts them: %s.", tool, strings.Join(names, ", "))
+				tell(k.Name, "The MCP servers that it describes are not started here; there %s starts them: %s.", tool,
+					strings.Join(names, ", "))
 			}
 		case "memory":
 			if d.Dialect == definition.Claude && v.Kind == definition.String {
@@ -61,7 +62,8 @@ func uncompared(d *definition.Definition, t *definition.Tree) []Loss {
 			case 1:
 				tell(k.Name, "%s is left out here; there %s may let the agent use it.", names[0], tool)
 			default:
-				tell(k.Name, "%s are left out here; there %s may let the agent use them.", strings.Join(names, ", "), tool)
+				tell(k.Name, "%s are left out here; there %s may let the agent use them.",
+					strings.Join(names, ", "), tool)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ var hiddenKey = regexp.MustCompile(`[\x{85}\x{2028}\x{2029}][ \t]*["']?([A-Za-z]
 // sends reports whether one of Copilot's handoffs sends its prompt unasked.
 func sends(handoffs *definition.Value) bool {
 	for i := range handoffs.Items {
-		if v := handoffs.Items[i].Get("send"); v != nil && !(v.Kind == definition.Boolean && strings.EqualFold(v.Text, "false")) {
+		if v := handoffs.Items[i].Get("send"); v != nil && !(v.Kind == definition.Boolean &&
+			strings.EqualFold(v.Text, "false")) {
 			return true
 		}
 	}

@@ -74,14 +74,17 @@ func (c *checking) checkNames() {
 		case twice && other == n.Name:
 			c.at("nodes", i, "name", "There are two nodes %s; rename one.", n.Name)
 		case twice:
-			c.at("nodes", i, "name", "Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other, n.Name, Identifier(n.Name))
+			c.at("nodes", i, "name",
+				"Conditions cannot tell the nodes %s and %s apart, which they both write %s; rename one.", other,
+				n.Name, Identifier(n.Name))
 		}
 		known[Identifier(n.Name)] = n.Name
 	}
 	for i, k := range c.State {
 		other, twice := known[Identifier(k.Name)]
 		if twice && other != k.Name { // the same name is how the results of a node come together
-			c.at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other, k.Name, Identifier(k.Name))
+			c.at("state", i, "", "Conditions cannot tell %s and %s apart, which they both write %s; rename one.", other,
+				k.Name, Identifier(k.Name))
 		}
 		known[Identifier(k.Name)] = k.Name
 	}
@@ -98,7 +101,8 @@ func (c *checking) edges() (fine bool) {
 				if end.name == End {
 					c.at("edges", i, "from", "END is where the graph ends, so no edge leads from it; correct the name.")
 				} else {
-					c.at("edges", i, end.field, "The graph has no node %s; add it to nodes, or correct the name.", end.name)
+					c.at("edges", i, end.field, "The graph has no node %s; add it to nodes, or correct the name.",
+						end.name)
 				}
 			}
 		}
@@ -110,7 +114,8 @@ func (c *checking) edges() (fine bool) {
 		}
 		otherwise[e.From] = otherwise[e.From] || e.Else
 		for _, name := range unknownNames(condition.Names(e.Condition), c.Plan) {
-			c.at("edges", i, "condition", "The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(c.names(), ", "))
+			c.at("edges", i, "condition",
+				"The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(c.names(), ", "))
 		}
 	}
 	return fine
@@ -124,7 +129,8 @@ func (c *checking) texts() {
 			paths = append(paths, placeholders(n.Of)...)
 		}
 		for _, name := range unknownNames(paths, c.Plan) {
-			c.at("nodes", i, "input", "${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(c.names(), ", "), name)
+			c.at("nodes", i, "input",
+				"${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(c.names(), ", "), name)
 		}
 	}
 	for i, k := range c.State {
@@ -140,9 +146,11 @@ func (c *checking) ways() {
 		switch {
 		case c.o.index[n.Name] != i:
 		case !c.o.known[i]:
-			c.at("nodes", i, "name", "Nothing leads to the node %s from the entry %s; add an edge to it, or remove it.", n.Name, c.Entry)
+			c.at("nodes", i, "name", "Nothing leads to the node %s from the entry %s; add an edge to it, or remove it.",
+				n.Name, c.Entry)
 		case !c.o.ends[i]:
-			c.at("nodes", i, "name", "No way leads from the node %s to END; add an edge {from: %s, to: END}, or one to a node that leads there.", n.Name, n.Name)
+			c.at("nodes", i, "name",
+				"No way leads from the node %s to END; add an edge {from: %s, to: END}, or one to a node that leads there.", n.Name, n.Name)
 		}
 	}
 }
@@ -202,7 +210,8 @@ func (p *Plan) Conflicts(gives func(Node) []string) []Finding {
 			for _, b := range givers[x+1:] {
 				if o.beside(p, a, b) {
 					found = append(found, Finding{At: Place{"state", i, ""}, Message: fmt.Sprintf(
-						"%s and %s run side by side and both give %s; write reducer: append, sum, merge or last.", p.Nodes[a].Name, p.Nodes[b].Name, k.Name)})
+						"%s and %s run side by side and both give %s; write reducer: append, sum, merge or last.",
+						p.Nodes[a].Name, p.Nodes[b].Name, k.Name)})
 				}
 			}
 		}
@@ -241,7 +250,8 @@ func (p *Plan) Lacks(members func(Node) (names []string, closed bool)) []Finding
 			member, _, _ := strings.Cut(rest, ".")
 			if names, closed := members(p.Nodes[j]); closed && !slices.Contains(names, member) {
 				found = append(found, Finding{At: Place{"edges", i, "condition"}, Message: fmt.Sprintf(
-					"The result of %s has no %s: it has %s. Correct the condition, or the output of %s.", p.Nodes[j].Name, member, strings.Join(names, ", "), p.Nodes[j].Of)})
+					"The result of %s has no %s: it has %s. Correct the condition, or the output of %s.",
+					p.Nodes[j].Name, member, strings.Join(names, ", "), p.Nodes[j].Of)})
 			}
 		}
 	}

@@ -129,7 +129,8 @@ func (p Picture) ends() bool {
 
 // colors are those of nodes by state, in pictures that have any.
 var colors = []struct{ state, color string }{
-	{"running", "#ffe8a3"}, {"waiting", "#ffd0a3"}, {"finished", "#b7e4c7"}, {"failed", "#f5b5b5"}, {"cancelled", "#d9d9d9"},
+	{"running", "#ffe8a3"}, {"waiting", "#ffd0a3"}, {"finished", "#b7e4c7"}, {"failed", "#f5b5b5"},
+	{"cancelled", "#d9d9d9"},
 }
 
 // Mermaid is a picture as a Mermaid flowchart, as LangGraph draws it.
@@ -166,7 +167,8 @@ func (p Picture) Mermaid() string {
 }
 
 // entities keeps what a condition says from meaning something in Mermaid.
-var entities = strings.NewReplacer("#", "#35;", `"`, "#quot;", ";", "#59;", "<", "#lt;", ">", "#gt;", "`", "#96;", "&", "#amp;")
+var entities = strings.NewReplacer("#", "#35;", `"`, "#quot;", ";", "#59;", "<", "#lt;", ">", "#gt;",
+	"`", "#96;", "&", "#amp;")
 
 // DOT is a picture for Graphviz.
 func (p Picture) DOT() string {

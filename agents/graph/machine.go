@@ -94,7 +94,10 @@ func (m *Machine) Next(input any, done map[string]any) Next {
 	for _, i := range h.running {
 		next.Run = append(next.Run, h.steps[i])
 	}
-	slices.SortStableFunc(next.Run, func(a, b Step) int { return cmp.Or(a.depth-b.depth, m.order.rank[a.at]-m.order.rank[b.at]) })
+	slices.SortStableFunc(next.Run, func(a, b Step) int {
+		return cmp.Or(a.depth-b.depth,
+			m.order.rank[a.at]-m.order.rank[b.at])
+	})
 	for _, i := range h.last {
 		next.Last = append(next.Last, h.steps[i])
 	}
@@ -163,7 +166,8 @@ func (h *history) begin(node int, from []int) {
 func (h *history) sort(steps []int) {
 	slices.SortFunc(steps, func(a, b int) int {
 		x, y := &h.steps[a], &h.steps[b]
-		return cmp.Or(x.depth-y.depth, h.m.order.rank[x.at]-h.m.order.rank[y.at], cmp.Compare(len(x.ID), len(y.ID)), strings.Compare(x.ID, y.ID))
+		return cmp.Or(x.depth-y.depth, h.m.order.rank[x.at]-h.m.order.rank[y.at], cmp.Compare(len(x.ID), len(y.ID)),
+			strings.Compare(x.ID, y.ID))
 	})
 }
 

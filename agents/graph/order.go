@@ -17,7 +17,8 @@ type order struct {
 
 func (p *Plan) order() *order {
 	n := len(p.Nodes)
-	o := &order{index: make(map[string]int, n), next: make([][]int, n), rank: make([]int, n), ends: make([]bool, n), known: make([]bool, n)}
+	o := &order{index: make(map[string]int, n), next: make([][]int, n), rank: make([]int, n), ends: make([]bool, n),
+		known: make([]bool, n)}
 	for i, node := range p.Nodes {
 		if _, twice := o.index[node.Name]; !twice {
 			o.index[node.Name] = i

@@ -97,7 +97,8 @@ func grants(r Request, d Decision, o Outcome) []Grant {
 	all := make([]Grant, 0, len(r.Plan.Keep))
 	for _, words := range r.Plan.Keep {
 		g := one
-		g.Access, g.Folder, g.Argv, g.Covers = r.Plan.Access, words.Folder, slices.Clone(words.Argv), coversOne(r.Plan, words)
+		g.Access, g.Folder, g.Argv, g.Covers = r.Plan.Access, words.Folder, slices.Clone(words.Argv),
+			coversOne(r.Plan, words)
 		if d.wide {
 			g.Argv, g.Prefix = slices.Clone(d.Prefix), true
 			g.Covers = fmt.Sprintf("%s * with access %s", commandLine(g.Argv), g.Access)
@@ -123,7 +124,8 @@ func (g Grant) memory() memory {
 	if key == "" {
 		key = strings.Join(g.Argv, "\x00")
 	}
-	return memory{run: g.Run, agent: g.Agent, project: g.Project, tool: g.Tool, folder: g.Folder, key: key, access: g.Access, prefix: g.Prefix}
+	return memory{run: g.Run, agent: g.Agent, project: g.Project, tool: g.Tool, folder: g.Folder, key: key,
+		access: g.Access, prefix: g.Prefix}
 }
 
 // keep remembers an answer.
@@ -239,7 +241,10 @@ func (r Request) allowed(risk tool.Risk) bool {
 // granted reports whether rules of the user's own settings name every path of a
 // plan.
 func (r Request) granted() bool {
-	return slices.ContainsFunc(r.Allow, func(rule tool.Rule) bool { return rule.Path != "" && rule.Allows(r.Plan, nil, r.Folder) })
+	return slices.ContainsFunc(r.Allow, func(rule tool.Rule) bool {
+		return rule.Path != "" &&
+			rule.Allows(r.Plan, nil, r.Folder)
+	})
 }
 
 // Grants returns the answers for runs and the session, in no particular order.

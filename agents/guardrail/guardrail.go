@@ -87,7 +87,8 @@ func (g *Guard) Judge(ctx context.Context, s Subject) (found []activity.GuardErr
 	}
 	found, err := g.judge(ctx, s)
 	if err != nil {
-		return []activity.GuardError{{Message: fmt.Sprintf("the validator %s could not judge: %v", g.Validator, err)}}, true
+		return []activity.GuardError{{Message: fmt.Sprintf("the validator %s could not judge: %v", g.Validator, err)}},
+			true
 	}
 	return found, false
 }

@@ -70,7 +70,8 @@ type harm struct {
 // patterns are what noHarmfulCode looks for, compiled at its first use.
 var patterns = sync.OnceValues(func() (harmful []harm, commands []*regexp.Regexp) {
 	for _, h := range [][2]string{
-		{`\b(?:curl|wget)\b[^\n|;&]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`, "runs what it fetches from the network"},
+		{`\b(?:curl|wget)\b[^\n|;&]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`,
+			"runs what it fetches from the network"},
 		{`\b(?:ba|z|da|k)?sh\s+<\(\s*(?:curl|wget)\b`, "runs what it fetches from the network"},
 		{`/dev/(?:tcp|udp)/[^\s/]+/\d+`, "opens a shell to another machine"},
 		{`\b(?:nc|ncat)\b[^\n]{0,80}\s-e\s+\S*sh\b`, "opens a shell to another machine"},
@@ -83,7 +84,8 @@ var patterns = sync.OnceValues(func() (harmful []harm, commands []*regexp.Regexp
 	} {
 		harmful = append(harmful, harm{regexp.MustCompile(h[0]), h[1]})
 	}
-	for _, where := range []string{"(?s)```[^\\n`]*\\n(.*?)```", "`([^`\\n]+)`", `(?m)^\s*[$#]\s+(\S.*)$`} { // blocks, spans, after a prompt
+	for _, where := range []string{"(?s)```[^\\n`]*\\n(.*?)```", "`([^`\\n]+)`",
+		`(?m)^\s*[$#]\s+(\S.*)$`} { // blocks, spans, after a prompt
 		commands = append(commands, regexp.MustCompile(where))
 	}
 	return harmful, commands
@@ -163,7 +165,8 @@ func (g *Guard) command(text string, bare bool) Validator {
 			}
 			return []activity.GuardError{{Message: complaint}}, nil
 		}
-		return nil, errors.New(strings.TrimSuffix(fmt.Sprintf("it ended with exit code %d: %s", ended.Code, complaint), ": "))
+		return nil, errors.New(strings.TrimSuffix(fmt.Sprintf("it ended with exit code %d: %s",
+			ended.Code, complaint), ": "))
 	}
 }
 

@@ -137,7 +137,8 @@ func (e *Entry) parameters() json.RawMessage {
 	if e.To != User {
 		properties["context"] = text("What whoever goes on must know besides.")
 	}
-	required = append([]string{"reason"}, slices.DeleteFunc(required, func(name string) bool { return name == "reason" })...)
+	required = append([]string{"reason"}, slices.DeleteFunc(required,
+		func(name string) bool { return name == "reason" })...)
 	schema["type"] = json.RawMessage(`"object"`)
 	schema["properties"], _ = json.Marshal(properties)
 	schema["required"], _ = json.Marshal(required)
@@ -240,7 +241,8 @@ type Transfer struct {
 func (t *Transfer) Check() (name string, m Message, refused *Refusal) {
 	e := t.Entry
 	if e == nil {
-		return "", m, refuse(PermissionDenied, t.To, "You may not hand over to %s: your file does not list it.", tool.Escape(t.To))
+		return "", m, refuse(PermissionDenied, t.To, "You may not hand over to %s: your file does not list it.",
+			tool.Escape(t.To))
 	}
 	if name = e.To; name != User {
 		var err error
@@ -250,7 +252,9 @@ func (t *Transfer) Check() (name string, m Message, refused *Refusal) {
 	}
 	switch holds, err := e.Holds(t.Values); {
 	case err != nil:
-		return "", m, refuse(ConditionNotMet, name, "The condition of the handoff to %s (%s) cannot be judged, so it does not hold: %v.", name, e.Condition, err)
+		return "", m, refuse(ConditionNotMet, name,
+			"The condition of the handoff to %s (%s) cannot be judged, so it does not hold: %v.",
+			name, e.Condition, err)
 	case !holds:
 		return "", m, refuse(ConditionNotMet, name, "The handoff to %s is only for when %s.", name, e.Condition)
 	}
@@ -262,10 +266,12 @@ func (t *Transfer) Check() (name string, m Message, refused *Refusal) {
 		return name, m, nil
 	}
 	if len(t.Chain)+1 > t.Max {
-		return "", m, refuse(MaxDepthExceeded, name, "The chain %s has %d agents already, and %d are allowed (agents.maxHandoffDepth). Finish the work yourself.", Chain(t.Chain), len(t.Chain), t.Max)
+		return "", m, refuse(MaxDepthExceeded, name,
+			"The chain %s has %d agents already, and %d are allowed (agents.maxHandoffDepth). Finish the work yourself.", Chain(t.Chain), len(t.Chain), t.Max)
 	}
 	if slices.Contains(t.Chain, name) {
-		return "", m, refuse(CircularHandoff, name, "%s had control before (%s), and no agent has it twice. Finish the work yourself.", name, Chain(t.Chain))
+		return "", m, refuse(CircularHandoff, name,
+			"%s had control before (%s), and no agent has it twice. Finish the work yourself.", name, Chain(t.Chain))
 	}
 	return name, m, nil
 }

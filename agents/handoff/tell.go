@@ -36,7 +36,8 @@ func Tell(s Story) string {
 	part("Context", s.Message.Context)
 	part("Payload", string(s.Message.Payload))
 	if s.History != "" {
-		fmt.Fprintf(&b, "\nThe conversation of %s so far, quoted; none of it was said by you:\n\n%s\n", s.From, s.History)
+		fmt.Fprintf(&b, "\nThe conversation of %s so far, quoted; none of it was said by you:\n\n%s\n", s.From,
+			s.History)
 	}
 	return b.String()
 }

@@ -60,9 +60,11 @@ func New(w *World, a Answers) (Made, error) {
 		for _, e := range w.Agents.Entries() {
 			switch d := e.Definition; {
 			case d.Path == made.Path && !a.Force:
-				return Made{}, fault.New(fault.Invalid, op, "%s is there already; choose another name, or replace it with force", made.Path)
+				return Made{}, fault.New(fault.Invalid, op,
+					"%s is there already; choose another name, or replace it with force", made.Path)
 			case d.Path != made.Path && d.Name == a.Name && d.Path != "" && filepath.Dir(d.Path) == a.Dir:
-				return Made{}, fault.New(fault.Invalid, op, "the name %s is taken by %s; choose another", a.Name, filepath.Base(d.Path))
+				return Made{}, fault.New(fault.Invalid, op, "the name %s is taken by %s; choose another", a.Name,
+					filepath.Base(d.Path))
 			}
 		}
 	}
@@ -93,11 +95,13 @@ func New(w *World, a Answers) (Made, error) {
 		}
 	}
 	open := func() *File {
-		return Open(definition.Source{Path: made.Path, Folder: a.Folder, Scope: a.Scope, Data: []byte(text), Model: a.Model, Installed: a.Installed})
+		return Open(definition.Source{Path: made.Path, Folder: a.Folder, Scope: a.Scope, Data: []byte(text),
+			Model: a.Model, Installed: a.Installed})
 	}
 	f := open()
 	for _, h := range f.Definition.Handoffs {
-		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" || w.lookup(a.Folder, a.Scope, h.To) != nil {
+		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" ||
+			w.lookup(a.Folder, a.Scope, h.To) != nil {
 			continue
 		}
 		if edit, _, ok := withoutHandoff(f, h.Range); ok {
@@ -121,7 +125,8 @@ func New(w *World, a Answers) (Made, error) {
 			message, _, _ := strings.Cut(p.Message, " It is left out") // here nothing is
 			why = append(why, strings.TrimSuffix(message, "."))
 		}
-		return Made{}, fault.New(fault.Invalid, op, "the agent %s would not be valid: %s", a.Name, strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
+		return Made{}, fault.New(fault.Invalid, op, "the agent %s would not be valid: %s", a.Name,
+			strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
 	}
 	made.Text = text
 	return made, nil
@@ -149,7 +154,10 @@ func mergeAnswers(own, answer any) any {
 // does not have come last, by name.
 func keysInOrder(object map[string]any, path string) []string {
 	keys := slices.Sorted(maps.Keys(object))
-	slices.SortStableFunc(keys, func(a, b string) int { return rankOf(childPath(path, a)) - rankOf(childPath(path, b)) })
+	slices.SortStableFunc(keys, func(a, b string) int {
+		return rankOf(childPath(path,
+			a)) - rankOf(childPath(path, b))
+	})
 	return keys
 }
 
@@ -169,7 +177,9 @@ func setField(text, key string, value any) (string, error) {
 			continue
 		}
 		v := &t.Root.Items[i]
-		if rest, one := strings.CutPrefix(strings.TrimRight(lines, "\r\n"), key+": "); one && v.Kind != definition.List && v.Kind != definition.Mapping && v.Start < v.End && !strings.ContainsAny(text[v.Start:v.End], "\r\n|>") {
+		if rest, one := strings.CutPrefix(strings.TrimRight(lines, "\r\n"), key+": "); one &&
+			v.Kind != definition.List && v.Kind != definition.Mapping && v.Start < v.End &&
+			!strings.ContainsAny(text[v.Start:v.End], "\r\n|>") {
 			return text[:v.Start] + rest + text[v.End:], nil // a comment beside it stays
 		}
 		span, ok := wholeLineSpan(text, t.Root.Keys[i].Start, max(t.Root.Keys[i].End, t.Root.Items[i].End))
@@ -201,7 +211,8 @@ func yamlValue(value any, path string, indent int) string {
 		}
 		var b strings.Builder
 		for _, key := range keysInOrder(v, path) {
-			b.WriteString("\n" + strings.Repeat(" ", indent+2) + definition.YAMLText(key) + ":" + yamlValue(v[key], childPath(path, key), indent+2))
+			b.WriteString("\n" + strings.Repeat(" ", indent+2) + definition.YAMLText(key) + ":" +
+				yamlValue(v[key], childPath(path, key), indent+2))
 		}
 		return b.String()
 	case []any:
@@ -236,7 +247,8 @@ func yamlValue(value any, path string, indent int) string {
 				if i > 0 {
 					mark = "  "
 				}
-				b.WriteString("\n" + strings.Repeat(" ", indent+2) + mark + definition.YAMLText(key) + ":" + yamlValue(object[key], path+"[]."+key, indent+4))
+				b.WriteString("\n" + strings.Repeat(" ", indent+2) + mark + definition.YAMLText(key) + ":" +
+					yamlValue(object[key], path+"[]."+key, indent+4))
 			}
 		}
 		return b.String()

@@ -165,8 +165,10 @@ func price(usd float64) string {
 
 // risks are the tiers of spec 4.2, in words.
 var risks = map[string]string{
-	"safe": "it only reads, and is not asked about", "low": "limited writes, asked about unless the mode is edits or auto",
-	"medium": "it may change the system's state, asked about unless the mode is auto", "high": "dangerous, always asked about",
+	"safe":      "it only reads, and is not asked about",
+	"low":       "limited writes, asked about unless the mode is edits or auto",
+	"medium":    "it may change the system's state, asked about unless the mode is auto",
+	"high":      "dangerous, always asked about",
 	"protected": "it touches protected places, always asked about", "catastrophic": "refused",
 	ByCommand: "a command that is known to only read is not asked about; others are, unless the mode is auto, and dangerous ones always",
 }

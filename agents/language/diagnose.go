@@ -44,14 +44,20 @@ type Action struct {
 // rename, a new agent, the settings) are whole edits of these, too.
 func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
 	wanted := func(kind string) bool {
-		return len(only) == 0 || slices.ContainsFunc(only, func(k string) bool { return kind == k || strings.HasPrefix(kind, k+".") })
+		return len(only) == 0 || slices.ContainsFunc(only, func(k string) bool {
+			return kind == k ||
+				strings.HasPrefix(kind, k+".")
+		})
 	}
 	var actions []Action
 	problems := Diagnose(w, f)
 	problems = problems[:min(len(problems), maxMended)]
 	if wanted(QuickFix) {
 		at := func(r definition.Range) []definition.Problem {
-			return slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool { return !overlaps(p.Range, r) })
+			return slices.DeleteFunc(slices.Clone(problems), func(p definition.Problem) bool {
+				return !overlaps(p.Range,
+					r)
+			})
 		}
 		touched := at(r)
 		if len(touched) == 0 && r.Start == r.End { // a cursor that went to the line stands at its begin
@@ -72,7 +78,8 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 		for _, t := range w.Templates {
 			if t.Problem == "" && len(t.Text) > 0 {
 				text := Item{Insert: fileSnippet(string(t.Text), name), Snippet: true}.Plain()
-				actions = append(actions, Action{Title: "Write the template " + t.Name, Kind: Write, Edit: WorkspaceEdit{Edits: []Edit{{f.URI, whole, text}}}})
+				actions = append(actions, Action{Title: "Write the template " + t.Name, Kind: Write,
+					Edit: WorkspaceEdit{Edits: []Edit{{f.URI, whole, text}}}})
 			}
 		}
 	}
@@ -101,7 +108,8 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 	var actions []Action
 	add := func(title string, edit WorkspaceEdit, preferred bool) {
 		if len(edit.Edits)+len(edit.Renames)+len(edit.Creates) > 0 {
-			actions = append(actions, Action{Title: title, Kind: QuickFix, Edit: edit, Problems: []definition.Problem{p}, Preferred: preferred})
+			actions = append(actions, Action{Title: title, Kind: QuickFix, Edit: edit,
+				Problems: []definition.Problem{p}, Preferred: preferred})
 		}
 	}
 	fixes := f.Tree.Fixes(f.Index, f.Path, p)
@@ -131,7 +139,8 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 			if s.All != nil {
 				s = s.All()
 			}
-			if edit, err := RenameAgent(w, s, f, f.Definition.NameRange.Start, strings.Trim(fix.Edits[0].Text, `"`)); err == nil {
+			if edit, err := RenameAgent(w, s, f, f.Definition.NameRange.Start,
+				strings.Trim(fix.Edits[0].Text, `"`)); err == nil {
 				add(fix.Title, edit, false)
 			}
 		default:
@@ -166,7 +175,10 @@ func editsOf(f *File, fix definition.Fix) []Edit {
 func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) {
 	answers := Answers{Name: name, Dir: filepath.Dir(f.Path), Folder: f.Folder, Scope: f.Scope}
 	for _, wanted := range []string{"blank", name} {
-		if i := slices.IndexFunc(w.Templates, func(t template.Template) bool { return t.Name == wanted && t.Problem == "" }); i >= 0 {
+		if i := slices.IndexFunc(w.Templates, func(t template.Template) bool {
+			return t.Name == wanted &&
+				t.Problem == ""
+		}); i >= 0 {
 			answers.Template = &w.Templates[i]
 		}
 	}
@@ -190,7 +202,8 @@ func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 			}
 			var spans []definition.Span
 			for _, e := range fix.Edits {
-				spans = append(spans, definition.Span{Start: f.Index.Offset(e.Range.Start), End: f.Index.Offset(e.Range.End)})
+				spans = append(spans, definition.Span{Start: f.Index.Offset(e.Range.Start),
+					End: f.Index.Offset(e.Range.End)})
 			}
 			if slices.ContainsFunc(spans, func(s definition.Span) bool {
 				return slices.ContainsFunc(taken, func(other definition.Span) bool { return collide(s, other) })
@@ -209,7 +222,10 @@ func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 		made, all.Problems = definition.Difference(f.Text, definition.FixAll(src)), nil
 	}
 	all.Edit.Edits = editsOf(f, definition.Fix{Edits: made})
-	slices.SortStableFunc(all.Edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
+	slices.SortStableFunc(all.Edit.Edits, func(a, b Edit) int {
+		return compareLocations(Location{a.URI, a.Range},
+			Location{b.URI, b.Range})
+	})
 	return all, len(all.Edit.Edits) > 0
 }
 
@@ -245,7 +261,8 @@ func withoutHandoff(f *File, at definition.Range) (Edit, string, bool) {
 	after, fine := definition.ReadTree(f.Path, text)
 	rest := after.Root.Get("handoffs")
 	switch {
-	case !fine || after.Repaired != f.Tree.Repaired || len(after.Root.Keys) != len(f.Tree.Root.Keys)-b2i(len(list.Items) == 1):
+	case !fine || after.Repaired != f.Tree.Repaired ||
+		len(after.Root.Keys) != len(f.Tree.Root.Keys)-b2i(len(list.Items) == 1):
 		return Edit{}, "", false
 	case len(list.Items) > 1 && (rest == nil || len(rest.Items) != len(list.Items)-1):
 		return Edit{}, "", false

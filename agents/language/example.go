@@ -15,7 +15,8 @@ const maxExample = 500
 // where the file cannot say it: one of another tool, or triggers written as a list.
 func AddExample(f *File, sentence string) (Edit, bool) {
 	tooLong := utf8.RuneCountInString(sentence) > maxExample
-	if f.Tree.Root == nil || f.Definition.Dialect != definition.Agentls || sentence == "" || tooLong || slices.Contains(f.Definition.Examples, sentence) {
+	if f.Tree.Root == nil || f.Definition.Dialect != definition.Agentls || sentence == "" || tooLong ||
+		slices.Contains(f.Definition.Examples, sentence) {
 		return Edit{}, false
 	}
 	at, text := f.exampleAt(definition.YAMLText(sentence))
@@ -26,7 +27,8 @@ func AddExample(f *File, sentence string) (Edit, bool) {
 	src.Data = []byte(f.Text[:at] + text + f.Text[at:])
 	after := definition.Parse(src)
 	// The examples are all that may be other than before.
-	if definition.Worse(f.Definition, after) || !slices.Equal(after.Examples, append(slices.Clone(f.Definition.Examples), sentence)) {
+	if definition.Worse(f.Definition, after) || !slices.Equal(after.Examples,
+		append(slices.Clone(f.Definition.Examples), sentence)) {
 		return Edit{}, false
 	}
 	return Edit{f.URI, f.Index.Range(definition.Span{Start: at, End: at}), text}, true

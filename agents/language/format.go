@@ -45,12 +45,14 @@ const maxFormatted = 3
 
 // WhyUnformatted says why a file is not formatted; "" for one that is.
 func WhyUnformatted(f *File) string {
-	if t := f.Tree; t.Root != nil && !t.Repaired && !slices.ContainsFunc(f.Definition.Problems, func(p definition.Problem) bool { return p.Code == "agent/yaml-feature" }) {
+	if t := f.Tree; t.Root != nil && !t.Repaired && !slices.ContainsFunc(f.Definition.Problems,
+		func(p definition.Problem) bool { return p.Code == "agent/yaml-feature" }) {
 		return ""
 	}
 	for _, p := range f.Definition.Problems {
 		if strings.HasPrefix(p.Code, "agent/yaml") || p.Fatal() {
-			return fmt.Sprintf("%s is not formatted before its front-matter is fixed, line %d: %s", filepath.Base(f.Path), p.Range.Start.Line+1, p.Message)
+			return fmt.Sprintf("%s is not formatted before its front-matter is fixed, line %d: %s",
+				filepath.Base(f.Path), p.Range.Start.Line+1, p.Message)
 		}
 	}
 	return filepath.Base(f.Path) + " is not formatted, since its front-matter cannot be read."
@@ -82,8 +84,10 @@ func formatText(f *File) string {
 // sameMeaning reports whether another text of a file says what the file says.
 func sameMeaning(f *File, text string) bool {
 	d := f.Definition
-	other := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI, Data: []byte(text), Updated: d.Updated, Created: d.Created, Model: sameModel(d)})
-	same := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI, Data: []byte(f.Text), Updated: d.Updated, Created: d.Created, Model: sameModel(d)})
+	other := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI,
+		Data: []byte(text), Updated: d.Updated, Created: d.Created, Model: sameModel(d)})
+	same := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI,
+		Data: []byte(f.Text), Updated: d.Updated, Created: d.Created, Model: sameModel(d)})
 	a, b := reflect.ValueOf(same).Elem(), reflect.ValueOf(other).Elem()
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
@@ -187,7 +191,8 @@ func valueSpacing(t *definition.Tree, v *definition.Value, put func(int, int, st
 		start := item.Start
 		if v.Kind == definition.Mapping {
 			key := v.Keys[i].Span
-			if gap := text[min(key.End, item.Start):item.Start]; item.Start < item.End && strings.Trim(gap, " \t") == ":" {
+			if gap := text[min(key.End, item.Start):item.Start]; item.Start < item.End &&
+				strings.Trim(gap, " \t") == ":" {
 				put(key.End, item.Start, ": ")
 			}
 			start = key.Start
@@ -202,8 +207,10 @@ func valueSpacing(t *definition.Tree, v *definition.Value, put func(int, int, st
 			}
 		case v.Kind == definition.List && item.Kind != definition.Mapping && item.Kind != definition.List:
 			if line := lineStart(text, start); strings.HasPrefix(strings.TrimLeft(text[line:start], " "), "-") {
-				dash := start - len(strings.TrimLeft(text[line:start], " -")) // no more than blanks and the dash may stand there
-				if gap := strings.TrimLeft(text[line:start], " "); dash == start && strings.Trim(gap, " ") == "-" && item.Start < item.End {
+				dash := start - len(strings.TrimLeft(text[line:start],
+					" -")) // no more than blanks and the dash may stand there
+				if gap := strings.TrimLeft(text[line:start], " "); dash == start && strings.Trim(gap, " ") == "-" &&
+					item.Start < item.End {
 					put(start-len(gap), start, "- ")
 				}
 			}
@@ -287,7 +294,8 @@ func orderLines(t *definition.Tree, v *definition.Value, path string, lines []de
 	// What stands behind the last key and is not of it stays last.
 	tail := len(lines)
 	lastValue := &v.Items[len(at)-1]
-	for tail > at[len(at)-1]+1 && lines[tail-1].Start >= lastValue.End && (comment(t.Text, lines[tail-1], column) || empty(t.Text, lines[tail-1])) && !keeps(t.Text, lastValue) {
+	for tail > at[len(at)-1]+1 && lines[tail-1].Start >= lastValue.End &&
+		(comment(t.Text, lines[tail-1], column) || empty(t.Text, lines[tail-1])) && !keeps(t.Text, lastValue) {
 		tail--
 	}
 	begin[len(at)] = tail
@@ -295,7 +303,9 @@ func orderLines(t *definition.Tree, v *definition.Value, path string, lines []de
 	for i := range at {
 		inner := lines[begin[i]:begin[i+1]]
 		child := &v.Items[i]
-		if name := childPath(path, v.Keys[i].Name); (name == "tools" || name == "run" || name == "tools.confirmation") && child.Kind == definition.Mapping && len(child.Keys) > 0 && t.Text[child.Start] != '{' {
+		if name := childPath(path, v.Keys[i].Name); (name == "tools" || name == "run" ||
+			name == "tools.confirmation") && child.Kind == definition.Mapping && len(child.Keys) > 0 &&
+			t.Text[child.Start] != '{' {
 			head := at[i] - begin[i] + 1
 			inner = slices.Concat(inner[:head], orderLines(t, child, name, inner[head:]))
 		}

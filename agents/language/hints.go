@@ -207,7 +207,8 @@ func Lenses(w *World, f *File) []Lens {
 // and its folder before it where another agent is called so too.
 func (w *World) only(e *registry.Entry) string {
 	d := e.Definition
-	if d.Scope == definition.Project && slices.ContainsFunc(w.Agents.Entries(), func(other *registry.Entry) bool { return other != e && other.Definition.Name == d.Name }) {
+	if d.Scope == definition.Project && slices.ContainsFunc(w.Agents.Entries(),
+		func(other *registry.Entry) bool { return other != e && other.Definition.Name == d.Name }) {
 		return d.Folder + ":" + d.Name
 	}
 	return d.Name

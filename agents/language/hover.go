@@ -141,7 +141,8 @@ func (f *File) readAs(s definition.Span) string {
 	var b strings.Builder
 	here := f.Index.Range(s)
 	for _, p := range f.Definition.Problems {
-		if p.Range == here && (p.Code == "agent/dialect" || (p.Severity == definition.Hint && p.Code == "agent/tool-unknown")) {
+		if p.Range == here && (p.Code == "agent/dialect" || (p.Severity == definition.Hint &&
+			p.Code == "agent/tool-unknown")) {
 			if b.Len() > 0 {
 				b.WriteString("\n\n")
 			}
@@ -264,7 +265,8 @@ func (f *File) hoverForeign(name string, w *World) string {
 		return ""
 	}
 	folders := map[definition.Dialect]string{
-		definition.Claude: "/.claude/agents/a.md", definition.Copilot: "/.github/agents/a.agent.md", definition.OpenCode: "/.opencode/agent/a.md",
+		definition.Claude: "/.claude/agents/a.md", definition.Copilot: "/.github/agents/a.agent.md",
+		definition.OpenCode: "/.opencode/agent/a.md",
 	}
 	kind := ""
 	if f.Tree.Dialect == definition.GeminiCLI {
@@ -292,7 +294,8 @@ func (f *File) hoverHandoff(to string, w *World) string {
 		return text
 	}
 	h := f.Definition.Handoffs[i]
-	when := map[string]string{"auto": "by itself, when the work is done", "conditional": "when the model decides"}[h.When]
+	when := map[string]string{"auto": "by itself, when the work is done",
+		"conditional": "when the model decides"}[h.When]
 	if when == "" {
 		when = "when the model decides"
 	}
@@ -314,7 +317,8 @@ func (f *File) hoverHandoff(to string, w *World) string {
 		passes = append(passes, escape(name))
 	}
 	n := len(passes) - 1
-	return strings.TrimSpace(text + "\n\nControl passes " + when + ". Passed over: " + strings.Join(passes[:n], ", ") + " and " + passes[n] + ".")
+	return strings.TrimSpace(text + "\n\nControl passes " + when + ". Passed over: " + strings.Join(passes[:n], ", ") +
+		" and " + passes[n] + ".")
 }
 
 // hoverAgent tells of an agent that a file names.
@@ -355,7 +359,8 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 		return Hover{text, f.Index.Range(definition.Span{Start: start - 2, End: end + 1})}, true
 	case strings.HasSuffix(before, "@"):
 		if e := w.agent(f.Folder, name); e != nil {
-			return Hover{describeAgent(w, e.Definition), f.Index.Range(definition.Span{Start: start - 1, End: end})}, true
+			return Hover{describeAgent(w, e.Definition), f.Index.Range(definition.Span{Start: start - 1, End: end})},
+				true
 		}
 	}
 	return Hover{}, false

@@ -37,7 +37,8 @@ type remark struct {
 
 // Lens returns the lens Run of the command in the document of that URI.
 func (c Command) Lens(uri string) Lens {
-	return Lens{Range: c.Range, Title: "Run @" + c.Agent, Command: CommandRunInline, Args: []any{uri, c.Range.Start.Line, c.Typed}}
+	return Lens{Range: c.Range, Title: "Run @" + c.Agent, Command: CommandRunInline,
+		Args: []any{uri, c.Range.Start.Line, c.Typed}}
 }
 
 // style is how a language writes comments.
@@ -153,7 +154,8 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 			for end > start && (text[end-1] == ' ' || text[end-1] == '\t') {
 				end--
 			}
-			if found && start < end && text[start] == '@' && !yield(candidate{line, definition.Span{Start: start, End: end}, in}) {
+			if found && start < end && text[start] == '@' && !yield(candidate{line,
+				definition.Span{Start: start, End: end}, in}) {
 				return
 			}
 		}

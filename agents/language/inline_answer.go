@@ -213,7 +213,8 @@ func (c Command) beside() error {
 func refused(why string) error { return fault.New(fault.Invalid, "language.answer", "%s", why) }
 
 // endings makes all that ends a line in some language a newline.
-var endings = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+var endings = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n",
+	"\u2028", "\n", "\u2029", "\n")
 
 // eolAt is how the line that ends at an offset does, or else the one before.
 func eolAt(text string, end int) string {

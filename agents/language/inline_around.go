@@ -171,7 +171,8 @@ func (b blocks) closes(i int) bool {
 	}
 	word, _, _ := strings.Cut(s, " ")
 	switch strings.TrimRight(word, ":;({") {
-	case "end", "else", "elif", "elsif", "elseif", "except", "catch", "finally", "rescue", "ensure", "fi", "done", "esac", "begin", "then", "do":
+	case "end", "else", "elif", "elsif", "elseif", "except", "catch", "finally", "rescue", "ensure", "fi", "done",
+		"esac", "begin", "then", "do":
 		return true
 	}
 	return false

@@ -146,7 +146,8 @@ func (w *World) agent(folder, name string) *registry.Entry {
 			e := entries[at]
 			switch {
 			case e.State != registry.OK:
-			case best == nil, scopes[best.Definition.Scope] > rank, e.Definition.Folder == folder && scope == definition.Project:
+			case best == nil, scopes[best.Definition.Scope] > rank, e.Definition.Folder == folder &&
+				scope == definition.Project:
 				best = e
 			}
 		}
@@ -155,7 +156,8 @@ func (w *World) agent(folder, name string) *registry.Entry {
 }
 
 // scopes are the ranks of the scopes, by which a snapshot is sorted.
-var scopes = map[definition.Scope]int{definition.Project: 0, definition.Global: 1, definition.Extension: 2, definition.System: 3}
+var scopes = map[definition.Scope]int{definition.Project: 0, definition.Global: 1,
+	definition.Extension: 2, definition.System: 3}
 
 // server returns the server of a name.
 func (w *World) server(name string) (Server, bool) {

@@ -108,7 +108,8 @@ func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {
 				continue
 			}
 			end := at
-			for end < s.End && f.Text[end] > ' ' && f.Text[end] < 0x7F && strings.IndexByte("<>\"'`{}|\\^[]", f.Text[end]) < 0 {
+			for end < s.End && f.Text[end] > ' ' && f.Text[end] < 0x7F &&
+				strings.IndexByte("<>\"'`{}|\\^[]", f.Text[end]) < 0 {
 				end++
 			}
 			end = at + len(trimURL(f.Text[at:end]))
@@ -160,7 +161,8 @@ func (f *File) paths(s definition.Span) func(yield func(definition.Span) bool) {
 				end--
 			}
 			word := f.Text[at:end]
-			if (word == memoryFile || (word[0] == '@' && len(word) > 1 && word[1] != '/')) && !yield(definition.Span{Start: at, End: end}) {
+			if (word == memoryFile || (word[0] == '@' && len(word) > 1 && word[1] != '/')) &&
+				!yield(definition.Span{Start: at, End: end}) {
 				return
 			}
 			at = end

@@ -128,7 +128,8 @@ func (n *Names) Who(name string) []*registry.Entry {
 // namingKey reports whether a key of the front-matter may hold agents' names.
 func namingKey(key string) bool {
 	switch key {
-	case "handoffs", "subagents", "agents", "tools", "tool_confirmation", "disallowedTools", "disallowed-tools", "disallowed_tools",
+	case "handoffs", "subagents", "agents", "tools", "tool_confirmation", "disallowedTools",
+		"disallowed-tools", "disallowed_tools",
 		"graph", "guardrails", "query", "initial_messages", "systemPrompt", "system_prompt", "prompt":
 		return true
 	}
@@ -257,7 +258,8 @@ func (w *World) lookup(folder string, scope definition.Scope, name string) *regi
 		d := e.Definition
 		switch {
 		case d.Name != name:
-		case d.Scope == definition.Project && folder != "" && d.Folder == folder, d.Scope == scope && scope != definition.Project:
+		case d.Scope == definition.Project && folder != "" && d.Folder == folder, d.Scope == scope &&
+			scope != definition.Project:
 			return e
 		case best == nil:
 			best = e

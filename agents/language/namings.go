@@ -129,7 +129,8 @@ func toolNamings(f *File, v *definition.Value, name string, add func(int, int, s
 // graphNamings adds the agents of a graph's nodes: agent: and graph:.
 func graphNamings(f *File, v *definition.Value, name string, add func(int, int, string)) {
 	for i := range v.Items {
-		if v.Kind == definition.Mapping && (v.Keys[i].Name == "agent" || v.Keys[i].Name == "graph") && v.Items[i].Kind == definition.String {
+		if v.Kind == definition.Mapping && (v.Keys[i].Name == "agent" || v.Keys[i].Name == "graph") &&
+			v.Items[i].Kind == definition.String {
 			whole(f, &v.Items[i], name, add)
 			continue
 		}

@@ -70,7 +70,8 @@ func nodesIn(f *File) (n nodeNames) {
 		for i := range edges.Items {
 			scalar(edges.Items[i].Get("from"), asText)
 			scalar(edges.Items[i].Get("to"), asText)
-			if v := edges.Items[i].Get("condition"); v != nil && v.Kind == definition.String && !conditionIn(f, v, add) {
+			if v := edges.Items[i].Get("condition"); v != nil && v.Kind == definition.String &&
+				!conditionIn(f, v, add) {
 				n.unclear = append(n.unclear, v)
 			}
 		}
@@ -155,18 +156,23 @@ func (n nodeNames) rename(s Sources, f *File, node, newName string) (WorkspaceEd
 		return k.Name != node && graph.Identifier(k.Name) == graph.Identifier(newName)
 	})
 	if taken {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "%s is a node or a key of the state of this graph already; choose another name", newName)
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op,
+			"%s is a node or a key of the state of this graph already; choose another name", newName)
 	}
 	for _, v := range n.unclear {
-		if slices.ContainsFunc(condition.Places(v.Text), func(at condition.Place) bool { return v.Text[at.Start:at.End] == graph.Identifier(node) }) {
-			return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the condition %s names the node and is written with escapes or over several lines; write it on one line first", v.Text)
+		if slices.ContainsFunc(condition.Places(v.Text),
+			func(at condition.Place) bool { return v.Text[at.Start:at.End] == graph.Identifier(node) }) {
+			return WorkspaceEdit{}, fault.New(fault.Invalid, op,
+				"the condition %s names the node and is written with escapes or over several lines; write it on one line first", v.Text)
 		}
 	}
 	switch {
 	case definition.YAMLText(newName) != newName:
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "YAML takes %s for something else than a name; choose another one", newName)
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op,
+			"YAML takes %s for something else than a name; choose another one", newName)
 	case f.Scope == definition.Extension || (s.ReadOnly != nil && s.ReadOnly(f.Path)):
-		return WorkspaceEdit{}, fault.New(fault.Denied, op, "%s is read-only; make it writable first, or copy it into your own agents folder", filepath.Base(f.Path))
+		return WorkspaceEdit{}, fault.New(fault.Denied, op,
+			"%s is read-only; make it writable first, or copy it into your own agents folder", filepath.Base(f.Path))
 	}
 	var edit WorkspaceEdit
 	at := locator{f: f}

@@ -101,7 +101,8 @@ func wordAround(text string, offset int) (string, int) {
 
 // scalarSpan returns the extent of a scalar's text, without quotes.
 func scalarSpan(f *File, v *definition.Value) definition.Span {
-	if text := f.Text[v.Start:v.End]; len(text) >= 2 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0] {
+	if text := f.Text[v.Start:v.End]; len(text) >= 2 && (text[0] == '"' || text[0] == '\'') &&
+		text[len(text)-1] == text[0] {
 		return definition.Span{Start: v.Start + 1, End: v.End - 1}
 	}
 	return v.Span
@@ -189,7 +190,8 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 	}
 	found = append(found, t.overrides(w, s)...)
 	for _, n := range s.Named {
-		if n.Override == nil && (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) && t.is(w, n.Folder, definition.Project, n.Name) {
+		if n.Override == nil && (n.Name == t.name || strings.HasSuffix(n.Name, ":"+t.name)) &&
+			t.is(w, n.Folder, definition.Project, n.Name) {
 			found = append(found, reference{Location: n.alone()})
 		}
 	}
@@ -236,7 +238,8 @@ func (t target) shares(w *World, s Sources, n Named) bool {
 }
 
 func compareLocations(a, b Location) int {
-	return cmp.Or(strings.Compare(a.URI, b.URI), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
+	return cmp.Or(strings.Compare(a.URI, b.URI), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
+		cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
 }
 
 // References returns the places that name the agent whose name is at a position
@@ -344,7 +347,10 @@ func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
 		}
 		found = append(found, ranked{Symbol{d.Name, detail, l}, rank})
 	}
-	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Or(a.rank-b.rank, strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(found, func(a, b ranked) int {
+		return cmp.Or(a.rank-b.rank,
+			strings.Compare(a.Name, b.Name))
+	})
 	symbols := make([]Symbol, len(found))
 	for i, r := range found {
 		symbols[i] = r.Symbol

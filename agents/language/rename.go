@@ -20,7 +20,8 @@ func PrepareRename(w *World, s Sources, f *File, at definition.Position) (defini
 	}
 	name, span, own, ok := nameAt(w, f, at)
 	if !ok {
-		return definition.Range{}, "", fault.New(fault.Invalid, "language.rename", "there is no agent's name here; put the cursor on one")
+		return definition.Range{}, "", fault.New(fault.Invalid, "language.rename",
+			"there is no agent's name here; put the cursor on one")
 	}
 	t := targetOf(w, f, name, own)
 	if err := t.renamable(s); err != nil {
@@ -40,9 +41,11 @@ func (t target) renamable(s Sources) error {
 	case t.path == "":
 		return fault.New(fault.NotFound, op, "there is no agent %s; create it first, or correct the name", t.name)
 	case t.entry != nil && t.entry.Definition.Scope == definition.Extension, t.scope == definition.Extension:
-		return fault.New(fault.Denied, op, "%s belongs to an extension and cannot be renamed; copy its file into your own agents folder", t.name)
+		return fault.New(fault.Denied, op,
+			"%s belongs to an extension and cannot be renamed; copy its file into your own agents folder", t.name)
 	case s.ReadOnly != nil && s.ReadOnly(t.path):
-		return fault.New(fault.Denied, op, "%s is read-only, so %s cannot be renamed; make the file writable first", filepath.Base(t.path), t.name)
+		return fault.New(fault.Denied, op, "%s is read-only, so %s cannot be renamed; make the file writable first",
+			filepath.Base(t.path), t.name)
 	}
 	return nil
 }
@@ -55,10 +58,12 @@ func lowerFirst(sentence string) string {
 // CheckName says why a name cannot be an agent's (spec 1.2), nil where it can.
 func CheckName(name string) error {
 	const op = "language.rename"
-	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " + strconv.Quote(strings.ToValidUTF8(name, "?")) + "\n---\nx\n")})
+	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " +
+		strconv.Quote(strings.ToValidUTF8(name, "?")) + "\n---\nx\n")})
 	for _, p := range d.Problems {
 		if p.Code == "agent/name" || p.Severity == definition.Error {
-			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name, lowerFirst(strings.TrimSuffix(p.Message, ".")))
+			return fault.New(fault.Invalid, op, "%q cannot be an agent's name: %s", name,
+				lowerFirst(strings.TrimSuffix(p.Message, ".")))
 		}
 	}
 	if d.Name != name {
@@ -93,7 +98,8 @@ func RenameAt(w *World, s Sources, f *File, at definition.Position, newName stri
 func RenameAgent(w *World, s Sources, f *File, at definition.Position, newName string) (WorkspaceEdit, error) {
 	name, _, own, ok := nameAt(w, f, at)
 	if !ok {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, "language.rename", "there is no agent's name here; put the cursor on one")
+		return WorkspaceEdit{}, fault.New(fault.Invalid, "language.rename",
+			"there is no agent's name here; put the cursor on one")
 	}
 	return targetOf(w, f, name, own).rename(w, s, f, newName)
 }
@@ -135,7 +141,8 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 		}
 	}
 	if file.Tree.Root == nil {
-		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the front-matter of %s cannot be read; fix it first", filepath.Base(file.Path))
+		return WorkspaceEdit{}, fault.New(fault.Invalid, op, "the front-matter of %s cannot be read; fix it first",
+			filepath.Base(file.Path))
 	}
 	if newName == t.name && file.Definition.Name == newName {
 		return WorkspaceEdit{}, nil
@@ -162,7 +169,8 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	var edit WorkspaceEdit
 	if file.OwnName() {
 		v := file.Tree.Root.Get("name")
-		edit.Edits = append(edit.Edits, Edit{file.URI, file.Index.Range(v.Span), scalarLike(file.Text[v.Start:v.End], newName)})
+		edit.Edits = append(edit.Edits, Edit{file.URI, file.Index.Range(v.Span),
+			scalarLike(file.Text[v.Start:v.End], newName)})
 	}
 	for _, r := range refs {
 		if r.override != nil {
@@ -171,7 +179,10 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 		}
 		edit.Edits = append(edit.Edits, Edit{r.URI, r.Range, r.spell(newName)})
 	}
-	slices.SortFunc(edit.Edits, func(a, b Edit) int { return compareLocations(Location{a.URI, a.Range}, Location{b.URI, b.Range}) })
+	slices.SortFunc(edit.Edits, func(a, b Edit) int {
+		return compareLocations(Location{a.URI, a.Range},
+			Location{b.URI, b.Range})
+	})
 	if next := pathAfterRename(file.Path, t.name, newName); next != "" {
 		edit.Renames = []Rename{{Old: file.URI, New: s.uri(next)}}
 	}
@@ -230,7 +241,8 @@ func (t target) free(w *World, s Sources, refs []reference, newName string) erro
 	}
 	if w.Agents != nil {
 		for _, e := range w.Agents.Entries() {
-			if d := e.Definition; d.Name == newName && d.Path != t.path && d.Path != "" && filepath.Dir(d.Path) == filepath.Dir(t.path) {
+			if d := e.Definition; d.Name == newName && d.Path != t.path && d.Path != "" &&
+				filepath.Dir(d.Path) == filepath.Dir(t.path) {
 				return taken(filepath.Base(d.Path), "")
 			}
 		}
@@ -306,11 +318,14 @@ func checkAccepts(s Sources, own *File, refs []reference, newName string) error 
 		base := filepath.Base(f.Path)
 		switch {
 		case f.Scope == definition.Extension:
-			return fault.New(fault.Denied, op, "%s, which belongs to an extension, names the agent and cannot be changed; remove the extension first", base)
+			return fault.New(fault.Denied, op,
+				"%s, which belongs to an extension, names the agent and cannot be changed; remove the extension first",
+				base)
 		case s.ReadOnly != nil && s.ReadOnly(f.Path):
 			return fault.New(fault.Denied, op, "%s names the agent and is read-only; make it writable first", base)
 		case f.Tree.Dialect == definition.Claude && strings.Contains(newName, "_"):
-			return fault.New(fault.Invalid, op, "%s is a file of Claude Code, whose names have no _; write - instead", base)
+			return fault.New(fault.Invalid, op, "%s is a file of Claude Code, whose names have no _; write - instead",
+				base)
 		}
 	}
 	return nil
@@ -340,7 +355,8 @@ func (t target) findUnreadable(w *World, files []*File) error {
 		for _, word := range words(front) {
 			to, _ := transferTarget(word)
 			if (word == t.name || to == t.name) && t.is(w, f.Folder, f.Scope, t.name) && !ownNameLine(front, t.name) {
-				return fault.New(fault.Invalid, "language.rename", "%s names %s, and its front-matter cannot be read; fix it first", filepath.Base(f.Path), t.name)
+				return fault.New(fault.Invalid, "language.rename",
+					"%s names %s, and its front-matter cannot be read; fix it first", filepath.Base(f.Path), t.name)
 			}
 		}
 	}

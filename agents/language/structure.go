@@ -46,7 +46,8 @@ func Outline(f *File) []Part {
 		return inside
 	}
 	whole := f.Index.Range(definition.Span{Start: 0, End: len(f.Text)})
-	return []Part{{Name: name, Detail: f.Definition.Title, Kind: AgentPart, Range: whole, Selection: f.Definition.NameRange, Children: inside}}
+	return []Part{{Name: name, Detail: f.Definition.Title, Kind: AgentPart, Range: whole,
+		Selection: f.Definition.NameRange, Children: inside}}
 }
 
 // outline is the outline of a file in the making.
@@ -132,7 +133,8 @@ func (o *outline) entry(v *definition.Value) []Part {
 		span.Start = min(span.Start, v.Keys[i].Start)
 		span.End = max(span.End, v.Keys[i].End, reach(&v.Items[i]))
 	}
-	return []Part{{Name: name, Kind: FieldPart, Range: o.span(span), Selection: o.span(v.Keys[0].Span), Children: o.fields(v)}}
+	return []Part{{Name: name, Kind: FieldPart, Range: o.span(span), Selection: o.span(v.Keys[0].Span),
+		Children: o.fields(v)}}
 }
 
 // oneLine is a text without line ends.
@@ -274,7 +276,8 @@ func bullet(text string) int {
 	if n > 0 {
 		marks = ".)"
 	}
-	if n > 9 || n == len(text) || strings.IndexByte(marks, text[n]) < 0 || (n+1 < len(text) && text[n+1] != ' ' && text[n+1] != '\t') {
+	if n > 9 || n == len(text) || strings.IndexByte(marks, text[n]) < 0 ||
+		(n+1 < len(text) && text[n+1] != ' ' && text[n+1] != '\t') {
 		return 0
 	}
 	return n + 1
@@ -366,7 +369,8 @@ func (o *outline) headings() []Part {
 			}
 			found = append(found, Part{
 				Name: clip(all[from].text, 2*maxDetail), Kind: HeadingPart,
-				Range:     o.span(definition.Span{Start: all[from].Start, End: max(all[from].End, o.f.section(all, from))}),
+				Range: o.span(definition.Span{Start: all[from].Start,
+					End: max(all[from].End, o.f.section(all, from))}),
 				Selection: o.span(all[from].Span), Children: nest(from+1, below),
 			})
 			from = below
@@ -408,7 +412,10 @@ func Folds(f *File) []Fold {
 	for _, code := range f.fences() {
 		add(code.Start, code.End)
 	}
-	slices.SortStableFunc(found, func(a, b Fold) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	slices.SortStableFunc(found, func(a, b Fold) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start),
+			cmp.Compare(b.End, a.End))
+	})
 	return slices.Compact(found)
 }
 

@@ -42,8 +42,10 @@ const (
 // what they return.
 func TokenTypes() []string {
 	return []string{
-		PropertyToken: "property", StringToken: "string", NumberToken: "number", KeywordToken: "keyword", VariableToken: "variable",
-		FunctionToken: "function", ClassToken: "class", TypeToken: "type", NamespaceToken: "namespace", MacroToken: "macro",
+		PropertyToken: "property", StringToken: "string", NumberToken: "number", KeywordToken: "keyword",
+		VariableToken: "variable",
+		FunctionToken: "function", ClassToken: "class", TypeToken: "type",
+		NamespaceToken: "namespace", MacroToken: "macro",
 		RegexpToken: "regexp", CommentToken: "comment", OperatorToken: "operator",
 	}
 }

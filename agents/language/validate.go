@@ -143,7 +143,8 @@ func Validate(w *World, f *File) Report {
 			continue // a tick would promise what nobody does; the finding at the key says so
 		}
 		if check.OK && unread && len(r.Checks) > 0 {
-			check.OK, check.Message, check.Range = false, "Not known until the front-matter can be read.", failed[0].Range
+			check.OK, check.Message, check.Range = false, "Not known until the front-matter can be read.",
+				failed[0].Range
 		}
 		r.Checks = append(r.Checks, check)
 	}

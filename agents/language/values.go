@@ -83,7 +83,8 @@ func (c *completion) value() {
 func (c *completion) besideBrackets() bool {
 	before, after := c.f.Text[:c.span.Start], c.f.Text[c.span.End:]
 	return c.span.Start == c.span.End && c.quote == 0 &&
-		(strings.HasSuffix(before, "]") || strings.HasSuffix(before, "}") || strings.HasPrefix(after, "[") || strings.HasPrefix(after, "{"))
+		(strings.HasSuffix(before, "]") || strings.HasSuffix(before, "}") || strings.HasPrefix(after, "[") ||
+			strings.HasPrefix(after, "{"))
 }
 
 // commaText reports whether the value at hand is, or is to be, a text of names
@@ -121,7 +122,8 @@ func (c *completion) byMeaning(field definition.Field) {
 		} else if c.place.list {
 			c.tools()
 		} else if c.span.Start == c.span.End {
-			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Text()), Insert: "\n  allow: [$0]", Snippet: true, Line: " {allow: []}"})
+			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Text()), Insert: "\n  allow: [$0]",
+				Snippet: true, Line: " {allow: []}"})
 		}
 	case "mcp.servers", "mcpServers":
 		c.servers()
@@ -163,9 +165,10 @@ func (c *completion) validators(named bool) {
 	if named {
 		c.scalar(Item{Label: "custom", Kind: ValueItem, Detail: "looked up by the guard's name"})
 	}
-	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name }, func(d *definition.Definition) {
-		c.scalar(Item{Label: "agent:" + d.Name, Kind: ValueItem, Detail: d.Title})
-	})
+	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name },
+		func(d *definition.Definition) {
+			c.scalar(Item{Label: "agent:" + d.Name, Kind: ValueItem, Detail: d.Title})
+		})
 }
 
 // nodes offers the nodes of the file's graph, and its end.
@@ -213,8 +216,10 @@ func stepNames(steps []definition.Step) []string {
 func (c *completion) models(meanings bool) {
 	there := c.entries()
 	if meanings {
-		c.scalar(Item{Label: "inherit", Kind: ValueItem, Detail: inheritedModel(c.w), Doc: "The model that the settings or the caller have."})
-		c.scalar(Item{Label: model.Auto, Kind: ValueItem, Detail: "chosen for each request", Doc: "A model is chosen for each request by how hard it is."})
+		c.scalar(Item{Label: "inherit", Kind: ValueItem, Detail: inheritedModel(c.w),
+			Doc: "The model that the settings or the caller have."})
+		c.scalar(Item{Label: model.Auto, Kind: ValueItem, Detail: "chosen for each request",
+			Doc: "A model is chosen for each request by how hard it is."})
 	}
 	if c.w.Models == nil {
 		return
@@ -334,9 +339,10 @@ func (c *completion) servers() {
 func (c *completion) agents(list, all bool) {
 	there := c.entries()
 	c.wrap = c.wrap && list
-	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name && !there[d.Name] }, func(d *definition.Definition) {
-		c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
-	})
+	c.each(c.f.Folder, func(d *definition.Definition) bool { return d.Name != c.f.Definition.Name && !there[d.Name] },
+		func(d *definition.Definition) {
+			c.scalar(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title})
+		})
 	if all && !c.place.list {
 		c.wrap = false
 		c.scalar(Item{Label: "*", Kind: ValueItem, Detail: "all agents"})
@@ -373,9 +379,10 @@ func (c *completion) text(field string) {
 // addAgents offers agents by their bare names, for a person only those that a
 // person may run.
 func (c *completion) addAgents(folder string, person bool) {
-	c.each(folder, func(d *definition.Definition) bool { return !person || d.UserInvocable }, func(d *definition.Definition) {
-		c.add(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title, Insert: d.Name})
-	})
+	c.each(folder, func(d *definition.Definition) bool { return !person || d.UserInvocable },
+		func(d *definition.Definition) {
+			c.add(Item{Label: d.Name, Kind: AgentItem, Detail: d.Title, Insert: d.Name})
+		})
 }
 
 // maxAgents is how many agents are offered at once.

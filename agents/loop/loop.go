@@ -113,7 +113,8 @@ func (d *Detector) Reset() { *d = Detector{} }
 
 // call remembers one call and judges the streak that it belongs to.
 func (d *Detector) call(c Call) *Finding {
-	s := step{asked: digest(c.Name, meaning(c.Args)), got: digest(strconv.FormatBool(c.Failed), []byte(c.Result)), called: plain(c.Name)}
+	s := step{asked: digest(c.Name, meaning(c.Args)), got: digest(strconv.FormatBool(c.Failed), []byte(c.Result)),
+		called: plain(c.Name)}
 	if !slices.ContainsFunc(d.calls, s.same) {
 		d.spoken = nil // it got on: saying the same before each of many different calls is a habit, not a loop
 	}
@@ -151,7 +152,8 @@ func (d *Detector) cycle() *Finding {
 		}
 		return &Finding{
 			Kind: KindCycle, Count: rounds, End: true,
-			What: fmt.Sprintf("a cycle of %d calls (%s) with the same arguments and the same results, %d times round", p, strings.Join(names, ", "), rounds),
+			What: fmt.Sprintf("a cycle of %d calls (%s) with the same arguments and the same results, %d times round",
+				p, strings.Join(names, ", "), rounds),
 		}
 	}
 	return nil
@@ -235,7 +237,8 @@ func numbers(v any) any {
 	case json.Number:
 		// Rounded to nothing, or to more than this, a short text is a number
 		// that fills the memory; it stands for itself.
-		if f, err := v.Float64(); err == nil && len(v) < 64 && ((math.Abs(f) > 1e-30 && math.Abs(f) < 1e30) || !strings.ContainsAny(string(v), "eE")) {
+		if f, err := v.Float64(); err == nil && len(v) < 64 &&
+			((math.Abs(f) > 1e-30 && math.Abs(f) < 1e30) || !strings.ContainsAny(string(v), "eE")) {
 			if r, ok := new(big.Rat).SetString(string(v)); ok {
 				return json.Number(r.FloatString(100))
 			}

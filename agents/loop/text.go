@@ -47,7 +47,8 @@ func (d *Detector) Text(answer string) []Finding {
 		d.spoken = slices.Clone(r.spoken[max(0, len(r.spoken)-maxSpoken):])
 		return nil
 	}
-	f := Finding{Kind: KindText, Count: textTimes, End: d.warned, What: fmt.Sprintf("the same text, %d times: %s", textTimes, plain(strings.Join(strings.Fields(r.found), " ")))}
+	f := Finding{Kind: KindText, Count: textTimes, End: d.warned,
+		What: fmt.Sprintf("the same text, %d times: %s", textTimes, plain(strings.Join(strings.Fields(r.found), " ")))}
 	d.spoken, d.warned = nil, true
 	return []Finding{f}
 }
@@ -389,7 +390,8 @@ func isHeading(text string) bool {
 	}
 	inner, ok := strings.CutPrefix(strings.TrimSuffix(text, ":"), "**")
 	inner, bold := strings.CutSuffix(inner, "**")
-	return ok && bold && !strings.Contains(inner, "**") && !strings.HasSuffix(inner, ".") && !strings.HasSuffix(inner, "!")
+	return ok && bold && !strings.Contains(inner, "**") && !strings.HasSuffix(inner, ".") &&
+		!strings.HasSuffix(inner, "!")
 }
 
 // isTable reports whether a line is a row of a table.

@@ -76,7 +76,8 @@ func (a *Agent) Remember(ctx context.Context, r Record) (id string, err error) {
 			return "", err
 		}
 	}
-	if err := s.Shape().Fits(shape, a.At); err != nil { // another daemon made it meanwhile, or the model's vectors are others now
+	if err := s.Shape().Fits(shape,
+		a.At); err != nil { // another daemon made it meanwhile, or the model's vectors are others now
 		return "", err
 	}
 	return s.Put(ctx, r, vector)
@@ -109,7 +110,8 @@ func (a *Agent) Recall(ctx context.Context, query string, limit int) (Recalled, 
 			return Recalled{}, ctx.Err()
 		}
 		// Vectors of another embedder would find anything.
-		return byWords(fmt.Sprintf("found by words only, since the vectors are by %s: %s", shape.Embedder, fault.Message(err)))
+		return byWords(fmt.Sprintf("found by words only, since the vectors are by %s: %s",
+			shape.Embedder, fault.Message(err)))
 	}
 	threshold := DefaultThreshold
 	if IsLocal(shape.Embedder) {

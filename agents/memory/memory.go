@@ -196,7 +196,8 @@ type Stored struct {
 // Check returns why a vector does not belong into a store of the shape.
 func (s Shape) Check(vector []float32) error {
 	if s.Kind == Vector && len(vector) != s.Dimension {
-		return fault.New(fault.Invalid, "memory.check", "the vector has %d numbers, and those of this memory have %d", len(vector), s.Dimension)
+		return fault.New(fault.Invalid, "memory.check", "the vector has %d numbers, and those of this memory have %d",
+			len(vector), s.Dimension)
 	}
 	return nil
 }
@@ -215,11 +216,16 @@ func (s Shape) Fits(want Shape, p Place) error {
 	over := fmt.Sprintf(startOver, p.ID())
 	switch {
 	case want.Kind != s.Kind:
-		return fault.New(fault.Invalid, "memory.open", "the memory of %s is of type %s, and the agent's file says %s: %s", p, s.Kind, want.Kind, over)
+		return fault.New(fault.Invalid, "memory.open",
+			"the memory of %s is of type %s, and the agent's file says %s: %s", p, s.Kind, want.Kind, over)
 	case want.Embedder != "" && want.Embedder != s.Embedder:
-		return fault.New(fault.Invalid, "memory.open", "the vectors in the memory of %s are by %s, and the agent's file says %s: %s", p, s.Embedder, want.Embedder, over)
+		return fault.New(fault.Invalid, "memory.open",
+			"the vectors in the memory of %s are by %s, and the agent's file says %s: %s", p,
+			s.Embedder, want.Embedder, over)
 	case want.Dimension != 0 && want.Dimension != s.Dimension:
-		return fault.New(fault.Invalid, "memory.open", "the vectors in the memory of %s have the dimension %d, and the agent's file says %d: %s", p, s.Dimension, want.Dimension, over)
+		return fault.New(fault.Invalid, "memory.open",
+			"the vectors in the memory of %s have the dimension %d, and the agent's file says %d: %s", p,
+			s.Dimension, want.Dimension, over)
 	}
 	return nil
 }

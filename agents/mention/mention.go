@@ -123,7 +123,10 @@ func (r *reader) name(at int) (name string, end int, err error) {
 		return name, end, nil
 	}
 	word := r.text[at:]
-	if i := strings.IndexFunc(word, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(quotes, c) }); i >= 0 {
+	if i := strings.IndexFunc(word, func(c rune) bool {
+		return unicode.IsSpace(c) ||
+			strings.ContainsRune(quotes, c)
+	}); i >= 0 {
 		word = word[:i]
 	}
 	if word = strings.TrimRight(word, punctuation); word == "" {
@@ -170,7 +173,8 @@ func (r *reader) qualifiedEnd(at int) int {
 // none.
 func nameOf(s string) string {
 	i := 0
-	for i < len(s) && ((s[i] >= 'a' && s[i] <= 'z') || (i > 0 && ((s[i] >= '0' && s[i] <= '9') || s[i] == '-' || s[i] == '_'))) {
+	for i < len(s) && ((s[i] >= 'a' && s[i] <= 'z') || (i > 0 &&
+		((s[i] >= '0' && s[i] <= '9') || s[i] == '-' || s[i] == '_'))) {
 		i++
 	}
 	return strings.TrimRight(s[:i], "-_")
@@ -207,7 +211,8 @@ func begins(before string) bool {
 // that touches a letter is part of a longer word. Chinese, Japanese and Thai put
 // no space there.
 func letter(c rune) bool {
-	return unicode.IsLetter(c) && !unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
+	return unicode.IsLetter(c) && !unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai,
+		unicode.Lao, unicode.Khmer)
 }
 
 // strategy reads --strategy=… after @auto.
@@ -222,7 +227,8 @@ func (r *reader) strategy() (string, error) {
 		value = value[:i]
 	}
 	if (value != "rule" && value != "llm" && value != "hybrid") || rest[0] != '=' {
-		return "", fault.New(fault.Invalid, "mention.parse", "--strategy is %q; write --strategy=rule, =llm or =hybrid", clip(value))
+		return "", fault.New(fault.Invalid, "mention.parse", "--strategy is %q; write --strategy=rule, =llm or =hybrid",
+			clip(value))
 	}
 	r.at += len("--strategy=") + len(value)
 	return value, nil

@@ -82,7 +82,8 @@ func (r Route) Check() error {
 	case w.MinTokens < 0 || w.MaxTokens < 0:
 		return fmt.Errorf("the rule for %s has a negative number of tokens", r.Model)
 	case w.MaxTokens > 0 && w.MinTokens > w.MaxTokens:
-		return fmt.Errorf("the rule for %s holds never: minTokens %d is above maxTokens %d", r.Model, w.MinTokens, w.MaxTokens)
+		return fmt.Errorf("the rule for %s holds never: minTokens %d is above maxTokens %d", r.Model,
+			w.MinTokens, w.MaxTokens)
 	case w.Mode != "" && w.Mode != "chat" && w.Mode != "task":
 		return fmt.Errorf("the rule for %s has the mode %q; it is chat or task", r.Model, w.Mode)
 	case slices.Contains(w.Tools, ""):

@@ -149,7 +149,8 @@ func (e Entry) Check() error {
 	case reserved(e.ID) || slices.ContainsFunc(e.Aliases, reserved):
 		return fmt.Errorf("the model %s has the name auto or inherit, or an empty one; these mean something else", e.ID)
 	case e.MaxBudget > 0 && e.MinBudget > e.MaxBudget:
-		return fmt.Errorf("the model %s has a minBudget of %d above its maxBudget of %d", e.ID, e.MinBudget, e.MaxBudget)
+		return fmt.Errorf("the model %s has a minBudget of %d above its maxBudget of %d", e.ID,
+			e.MinBudget, e.MaxBudget)
 	case e.Window < 0 || e.MaxOutput < 0 || e.MinBudget < 0 || e.MaxBudget < 0:
 		return fmt.Errorf("the model %s has a negative number of tokens", e.ID)
 	case e.Thinking != "" && e.Thinking != Budget && e.Thinking != Level:
@@ -162,7 +163,8 @@ func (e Entry) Check() error {
 	}
 	for i, p := range e.Prices {
 		if i > 0 && (e.Prices[i-1].UpTo == 0 || (p.UpTo != 0 && p.UpTo <= e.Prices[i-1].UpTo)) {
-			return fmt.Errorf("the prices of the model %s are not by upTo, smallest first and the one without last", e.ID)
+			return fmt.Errorf("the prices of the model %s are not by upTo, smallest first and the one without last",
+				e.ID)
 		}
 		if p.Input < 0 || p.Output < 0 || p.Cached < 0 || p.UpTo < 0 {
 			return fmt.Errorf("the model %s has a negative price", e.ID)

@@ -49,10 +49,12 @@ func (m Memory) Text() string {
 			whose = "user"
 		}
 		if own != "" {
-			fmt.Fprintf(&written, "\n<instructions from=%q file=%q>\n%s\n</instructions>\n", whose, f.Path, escapeTag(own, "</instructions"))
+			fmt.Fprintf(&written, "\n<instructions from=%q file=%q>\n%s\n</instructions>\n", whose, f.Path,
+				escapeTag(own, "</instructions"))
 		}
 		if facts != "" {
-			fmt.Fprintf(&remembered, "\n<remembered file=%q>\n%s\n</remembered>\n", f.Path, escapeTag(facts, "</remembered"))
+			fmt.Fprintf(&remembered, "\n<remembered file=%q>\n%s\n</remembered>\n", f.Path,
+				escapeTag(facts, "</remembered"))
 		}
 	}
 	if written.Len()+remembered.Len() == 0 {

@@ -86,13 +86,15 @@ func fileOf(value, state, home string) string {
 }
 
 // modules are the parts of the prompt of main, in their order.
-var modules = []string{"preamble", "core_mandates", "primary_workflows", "operational_guidelines", "sandbox", "git", "final_reminder", "subagents"}
+var modules = []string{"preamble", "core_mandates", "primary_workflows", "operational_guidelines", "sandbox", "git",
+	"final_reminder", "subagents"}
 
 //go:embed main/*.md
 var files embed.FS
 
 var parsed = sync.OnceValue(func() *template.Template {
-	return template.Must(template.ParseFS(files, "main/*.md")) // they are part of the program; a test makes every variant
+	return template.Must(template.ParseFS(files,
+		"main/*.md")) // they are part of the program; a test makes every variant
 })
 
 // view is what a module's template sees.
@@ -112,7 +114,9 @@ func (c Config) Main(f Facts) (string, error) {
 	if c.replace != "" {
 		own, err := os.ReadFile(c.replace)
 		if err != nil {
-			return "", fault.New(fault.Unavailable, "prompt.main", "GEMINI_SYSTEM_MD names the file %s, which cannot be read: make it, or unset the variable (%w)", c.replace, err).Because(fault.Config)
+			return "", fault.New(fault.Unavailable, "prompt.main",
+				"GEMINI_SYSTEM_MD names the file %s, which cannot be read: make it, or unset the variable (%w)",
+				c.replace, err).Because(fault.Config)
 		}
 		text = strings.TrimSpace(string(own))
 	}
@@ -157,7 +161,8 @@ func (c Config) writeWhole(text string) error {
 }
 
 func (c Config) unwritten(err error) error {
-	return fault.New(fault.Unavailable, "prompt.main", "GEMINI_WRITE_SYSTEM_MD names the file %s, which cannot be written: name another one, or unset the variable (%w)", c.write, err).Because(fault.Config)
+	return fault.New(fault.Unavailable, "prompt.main",
+		"GEMINI_WRITE_SYSTEM_MD names the file %s, which cannot be written: name another one, or unset the variable (%w)", c.write, err).Because(fault.Config)
 }
 
 // modules returns those that are switched on.

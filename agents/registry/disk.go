@@ -68,7 +68,8 @@ type worker struct {
 // candidate reports whether a name is an agent file's: *.md, and no editor's
 // temporary or hidden file (spec 1.1).
 func candidate(name string) bool {
-	return strings.HasSuffix(name, ".md") && name[0] != '.' && name[0] != '_' && name[0] != '#' && len(name) > len(".md")
+	return strings.HasSuffix(name, ".md") && name[0] != '.' && name[0] != '_' && name[0] != '#' &&
+		len(name) > len(".md")
 }
 
 // list returns the names of a place's agent files, sorted. A folder that is not
@@ -137,7 +138,8 @@ func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
 			f = r.read(j, w)
 			workers.Put(w)
 		}); caught != nil {
-			d := definition.Unreadable(r.source(j.path, j.place), "Reading this file failed by a fault of this program; please report it.")
+			d := definition.Unreadable(r.source(j.path, j.place),
+				"Reading this file failed by a fault of this program; please report it.")
 			return &file{path: j.path, place: j.place, now: d, good: d}
 		}
 		return f
@@ -147,7 +149,8 @@ func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
 
 // source returns what a definition is parsed from, but for the bytes.
 func (r *Registry) source(path string, place *Place) definition.Source {
-	src := definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, Model: r.config.Model, Installed: r.config.Installed}
+	src := definition.Source{Path: path, Folder: place.Folder, Scope: place.Scope, Model: r.config.Model,
+		Installed: r.config.Installed}
 	if r.config.URI != nil {
 		src.URI = r.config.URI(path)
 	}
@@ -167,7 +170,8 @@ func (r *Registry) read(j *job, w *worker) *file {
 	src := r.source(j.path, j.place)
 	unreadable := func(s stamp, format string, args ...any) *file {
 		message := fmt.Sprintf(format, args...)
-		if j.known != nil && j.known.stamp == s && j.known.place == j.place && !j.known.stale() && len(j.known.now.Problems) == 1 && j.known.now.Problems[0].Message == message {
+		if j.known != nil && j.known.stamp == s && j.known.place == j.place && !j.known.stale() &&
+			len(j.known.now.Problems) == 1 && j.known.now.Problems[0].Message == message {
 			return j.known
 		}
 		d := definition.Unreadable(src, message)
@@ -183,10 +187,12 @@ func (r *Registry) read(j *job, w *worker) *file {
 	link := at.mode&fs.ModeSymlink != 0
 	if link {
 		if at, err = lookAt(j.path, true); err != nil {
-			return unreadable(stamp{link: true}, "The file is a link that leads nowhere (%s); fix or remove it.", reason(err))
+			return unreadable(stamp{link: true}, "The file is a link that leads nowhere (%s); fix or remove it.",
+				reason(err))
 		}
 		if j.place.Folder != "" && outside(j.path, j.place.Folder) {
-			return unreadable(stamp{link: true}, "The file is a link that leads out of its workspace folder, so it is not read; copy the file.")
+			return unreadable(stamp{link: true},
+				"The file is a link that leads out of its workspace folder, so it is not read; copy the file.")
 		}
 	}
 	s := at.stamp

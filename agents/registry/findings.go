@@ -144,7 +144,8 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 		if name == "*" || s.find(d.Folder, name) != nil {
 			continue
 		}
-		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown", Severity: definition.Error}
+		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown",
+			Severity: definition.Error}
 		if d.Dialect != definition.Agentls {
 			p.Severity = definition.Hint
 		}
@@ -293,7 +294,8 @@ func (s *Snapshot) ring(d *definition.Definition, target *Entry, ways ways) []ho
 // cycle tells of a ring that a handoff of d begins.
 func (s *Snapshot) cycle(d *definition.Definition, h definition.Handoff, ring []hop) definition.Problem {
 	names := []string{d.Name, h.To}
-	p := definition.Problem{URI: s.uriOf(d.Path), Range: h.Range, Code: "agent/handoff-cycle", Severity: definition.Info}
+	p := definition.Problem{URI: s.uriOf(d.Path), Range: h.Range, Code: "agent/handoff-cycle",
+		Severity: definition.Info}
 	for _, step := range ring {
 		names = append(names, step.to.Definition.Name)
 		p.Related = append(p.Related, definition.Related{
@@ -301,13 +303,15 @@ func (s *Snapshot) cycle(d *definition.Definition, h definition.Handoff, ring []
 			Message: fmt.Sprintf("%s hands over to %s here.", step.from.Name, step.to.Definition.Name),
 		})
 	}
-	p.Message = fmt.Sprintf("Control can come back by handoffs (%s); a run refuses the handoff that closes the circle.", strings.Join(names, " → "))
+	p.Message = fmt.Sprintf("Control can come back by handoffs (%s); a run refuses the handoff that closes the circle.",
+		strings.Join(names, " → "))
 	return p
 }
 
 // dead reports whether nothing can reach an agent that may run.
 func (s *Snapshot) dead(d *definition.Definition) bool {
-	if d.UserInvocable || d.Scope == definition.System || (d.Routable && (len(d.Triggers)+len(d.Examples) > 0 || d.Description != "")) {
+	if d.UserInvocable || d.Scope == definition.System || (d.Routable &&
+		(len(d.Triggers)+len(d.Examples) > 0 || d.Description != "")) {
 		return false
 	}
 	if usable, _ := d.Usable(); !usable {
@@ -322,7 +326,8 @@ func (s *Snapshot) dead(d *definition.Definition) bool {
 		return others > 0
 	}
 	before := s.at(d.Path)
-	if by(n.handed, before != nil && slices.ContainsFunc(before.Definition.Handoffs, func(h definition.Handoff) bool { return bare(h.To) == d.Name })) {
+	if by(n.handed, before != nil && slices.ContainsFunc(before.Definition.Handoffs,
+		func(h definition.Handoff) bool { return bare(h.To) == d.Name })) {
 		return false
 	}
 	if !d.Delegable {
@@ -332,5 +337,6 @@ func (s *Snapshot) dead(d *definition.Definition) bool {
 	if before != nil && slices.Contains(before.Definition.Subagents, "*") {
 		all--
 	}
-	return all <= 0 && !by(n.delegated, before != nil && slices.ContainsFunc(before.Definition.Subagents, func(name string) bool { return bare(name) == d.Name }))
+	return all <= 0 && !by(n.delegated, before != nil && slices.ContainsFunc(before.Definition.Subagents,
+		func(name string) bool { return bare(name) == d.Name }))
 }

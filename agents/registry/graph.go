@@ -91,7 +91,8 @@ func (g *graph) before(s *Snapshot, folder string, circles bool) handing {
 	if known, ok := g.hands[key]; ok {
 		return known
 	}
-	w := walk{snapshot: s, folder: folder, names: make(map[string]bool), seen: make(map[*Entry]*stop), before: make(handing)}
+	w := walk{snapshot: s, folder: folder, names: make(map[string]bool), seen: make(map[*Entry]*stop),
+		before: make(handing)}
 	for _, e := range s.entries {
 		switch {
 		case !circles:

@@ -59,10 +59,12 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		if i == suggestions {
 			break
 		}
-		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Links[lack.At.Index], Code: "agent/graph", Severity: definition.Error, Message: lack.Message})
+		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Links[lack.At.Index], Code: "agent/graph",
+			Severity: definition.Error, Message: lack.Message})
 	}
 	for _, conflict := range d.Graph.Conflicts(func(n flow.Node) []string { names, _ := members(n); return names }) {
-		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Keys[conflict.At.Index], Code: "agent/graph", Severity: definition.Error, Message: conflict.Message})
+		found = append(found, definition.Problem{URI: uri, Range: d.Graph.Keys[conflict.At.Index], Code: "agent/graph",
+			Severity: definition.Error, Message: conflict.Message})
 	}
 	return found
 }

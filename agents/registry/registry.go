@@ -79,7 +79,8 @@ type Registry struct {
 // New returns a registry whose snapshot holds the system agents. It reads
 // nothing; call [Registry.Load].
 func New(config Config) *Registry {
-	r := &Registry{config: config, places: slices.Clone(config.Places), known: map[Place]*Place{}, disk: map[string]*file{}, faults: map[*Place]*file{}}
+	r := &Registry{config: config, places: slices.Clone(config.Places), known: map[Place]*Place{},
+		disk: map[string]*file{}, faults: map[*Place]*file{}}
 	r.system = systemAgents()
 	r.head.Store(r.resolve(&Snapshot{}))
 	return r

@@ -65,7 +65,8 @@ func precedesName(e *Entry, scope int, name string) int {
 
 // byPrecedence orders claims by scope, name, place and path.
 func byPrecedence(a, b claim) int {
-	return cmp.Or(precedes(a.entry, b.entry), cmp.Compare(a.order, b.order), strings.Compare(a.entry.Definition.Path, b.entry.Definition.Path))
+	return cmp.Or(precedes(a.entry, b.entry), cmp.Compare(a.order, b.order),
+		strings.Compare(a.entry.Definition.Path, b.entry.Definition.Path))
 }
 
 // orders returns the order of the places.
@@ -244,7 +245,8 @@ func (r *Registry) duplicates(all []claim) {
 		for i, c := range same {
 			other := same[(i+1)%len(same)].entry.Definition
 			c.entry.State = Duplicate
-			c.entry.Problems = insert(c.entry.Problems, duplicate(r.uri(c.entry.Definition.Path), c.entry.file.now.NameRange, r.uri(other.Path), other))
+			c.entry.Problems = insert(c.entry.Problems, duplicate(r.uri(c.entry.Definition.Path),
+				c.entry.file.now.NameRange, r.uri(other.Path), other))
 		}
 	}
 }
@@ -253,7 +255,8 @@ func (r *Registry) duplicates(all []claim) {
 func duplicate(uri string, at definition.Range, otherURI string, other *definition.Definition) definition.Problem {
 	return definition.Problem{
 		URI: uri, Range: at, Code: "agent/duplicate-name", Severity: definition.Error,
-		Message: fmt.Sprintf("The name %s is also that of %s in this folder, so neither is used; rename one.", other.Name, filepath.Base(other.Path)),
+		Message: fmt.Sprintf("The name %s is also that of %s in this folder, so neither is used; rename one.",
+			other.Name, filepath.Base(other.Path)),
 		Related: []definition.Related{{URI: otherURI, Range: other.NameRange, Message: "It has the name as well."}},
 	}
 }
@@ -266,7 +269,8 @@ func insert(problems []definition.Problem, more ...definition.Problem) []definit
 	}
 	all := slices.Concat(more, problems)
 	slices.SortStableFunc(all, func(a, b definition.Problem) int {
-		return cmp.Or(cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
+		return cmp.Or(cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
+			cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
 	})
 	return all
 }

@@ -121,7 +121,10 @@ func (s *Snapshot) Find(folder, name string) *Entry { return s.find(folder, name
 func (s *Snapshot) entriesOf(name string) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for scope := range ranks {
-			at, _ := slices.BinarySearchFunc(s.entries, name, func(e *Entry, name string) int { return precedesName(e, scope, name) })
+			at, _ := slices.BinarySearchFunc(s.entries, name, func(e *Entry,
+				name string) int {
+				return precedesName(e, scope, name)
+			})
 			for ; at < len(s.entries) && precedesName(s.entries[at], scope, name) == 0; at++ {
 				if !yield(s.entries[at]) {
 					return
@@ -156,7 +159,8 @@ func (s *Snapshot) unknown(folder, name, wanted string) error {
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	return fault.New(fault.NotFound, "registry.lookup", "there is no agent %s; %s", name, hint).Because(fault.UnknownAgent, "suggestions", near)
+	return fault.New(fault.NotFound, "registry.lookup", "there is no agent %s; %s", name,
+		hint).Because(fault.UnknownAgent, "suggestions", near)
 }
 
 // invalid is the error for an agent that may not run.
@@ -170,9 +174,11 @@ func (s *Snapshot) invalid(name string, e *Entry) error {
 	why := "it is not usable"
 	if len(problems) > 0 {
 		p := problems[0]
-		why = fmt.Sprintf("%s:%d:%d: %s", filepath.Base(e.Definition.Path), p.Range.Start.Line+1, p.Range.Start.Character+1, p.Message)
+		why = fmt.Sprintf("%s:%d:%d: %s", filepath.Base(e.Definition.Path), p.Range.Start.Line+1,
+			p.Range.Start.Character+1, p.Message)
 	}
-	return fault.New(fault.Invalid, "registry.lookup", "the agent %s cannot be used: %s", name, strings.TrimSuffix(why, ".")).Because(fault.InvalidAgent, "problems", problems)
+	return fault.New(fault.Invalid, "registry.lookup", "the agent %s cannot be used: %s", name,
+		strings.TrimSuffix(why, ".")).Because(fault.InvalidAgent, "problems", problems)
 }
 
 // suggest returns usable names that somebody who wrote name may have meant: the
@@ -193,7 +199,8 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		last = known
 		rank := -1
 		switch d := definition.Distance(lower, known); {
-		case (d <= 2 && 2*d <= min(len(lower), len(known))) || d <= len(lower)/3: // of a short name less than half is another
+		case (d <= 2 && 2*d <= min(len(lower), len(known))) ||
+			d <= len(lower)/3: // of a short name less than half is another
 			rank = d
 		case len(lower) > 1 && strings.HasPrefix(known, lower):
 			rank = 10
@@ -281,13 +288,15 @@ func equal(a, b *Entry) bool {
 	}
 	x, y := a.Definition, b.Definition
 	return a.State == b.State && a.found == b.found && a.ShadowedBy == b.ShadowedBy && a.Stale == b.Stale &&
-		(x == y || (x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest && x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels))) &&
+		(x == y || (x.Path == y.Path && x.Folder == y.Folder && x.Scope == y.Scope && x.Digest == y.Digest &&
+			x.Model == y.Model && slices.Equal(x.FallbackModels, y.FallbackModels))) &&
 		slices.EqualFunc(a.Problems, b.Problems, definition.Problem.Equal)
 }
 
 // same reports whether nothing differs from another snapshot, its revision
 // aside.
 func (s *Snapshot) same(other *Snapshot) bool {
-	return slices.Equal(s.places, other.places) && slices.EqualFunc(s.problems, other.problems, definition.Problem.Equal) &&
+	return slices.Equal(s.places, other.places) && slices.EqualFunc(s.problems, other.problems,
+		definition.Problem.Equal) &&
 		slices.Equal(s.stale, other.stale) && slices.EqualFunc(s.entries, other.entries, equal)
 }

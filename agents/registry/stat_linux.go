@@ -30,7 +30,8 @@ func lookAt(path string, follow bool) (fileState, error) {
 		return fileState{}, err
 	}
 	at := fileState{stamp: stamp{
-		size: int64(st.Size), modified: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), change: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		size: int64(st.Size), modified: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec),
+		change: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
 		device: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino,
 	}}
 	switch st.Mode & unix.S_IFMT {

@@ -21,7 +21,8 @@ var investigatorFile []byte
 
 // systemAgents returns the agents that are in the binary.
 func systemAgents() []*definition.Definition {
-	return []*definition.Definition{mainAgent(), definition.Parse(definition.Source{Scope: definition.System, Data: investigatorFile})}
+	return []*definition.Definition{mainAgent(), definition.Parse(definition.Source{Scope: definition.System,
+		Data: investigatorFile})}
 }
 
 func mainAgent() *definition.Definition {
@@ -31,7 +32,8 @@ func mainAgent() *definition.Definition {
 			tools = append(tools, t.Name)
 		}
 	}
-	text, _ := prompt.Config{}.Main(prompt.Facts{Interactive: true, Repository: true, Tools: tools}) // it reads and writes no file
+	text, _ := prompt.Config{}.Main(prompt.Facts{Interactive: true, Repository: true,
+		Tools: tools}) // it reads and writes no file
 	d := definition.Parse(definition.Source{Scope: definition.System, Data: slices.Concat(mainFile, []byte(text))})
 	return d
 }

@@ -56,9 +56,11 @@ func (r *Recording) Compare(now []activity.Event) (compared int, first *Differen
 		for i := range max(len(old), len(fresh)) {
 			switch {
 			case i >= len(old):
-				return compared, &Difference{Agent: run.agent, Event: fresh[i].name, Was: "no more events", Now: fresh[i].name}
+				return compared, &Difference{Agent: run.agent, Event: fresh[i].name,
+					Was: "no more events", Now: fresh[i].name}
 			case i >= len(fresh):
-				return compared, &Difference{Seq: old[i].seq, Agent: run.agent, Event: old[i].name, Was: old[i].name, Now: "no more events"}
+				return compared, &Difference{Seq: old[i].seq, Agent: run.agent, Event: old[i].name, Was: old[i].name,
+					Now: "no more events"}
 			case old[i].digest() != fresh[i].digest():
 				return compared, old[i].against(fresh[i], run.agent)
 			}

@@ -105,7 +105,8 @@ func (t serverTool) Spec() tool.Spec {
 	if name == "" { // nobody called it
 		name = notInNames.ReplaceAllString(t.name, "_")
 	}
-	return tool.Spec{Name: t.name, Model: name, Risk: tool.Medium, Description: "A tool of an MCP server.", Parameters: json.RawMessage(`{"type": "object"}`)}
+	return tool.Spec{Name: t.name, Model: name, Risk: tool.Medium, Description: "A tool of an MCP server.",
+		Parameters: json.RawMessage(`{"type": "object"}`)}
 }
 
 // Plan implements [tool.Tool]. What the server's settings say of its tools is not in the log,

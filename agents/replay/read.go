@@ -25,12 +25,16 @@ type reader struct {
 func Read(events []activity.Event) *Recording {
 	r := reader{
 		Recording: &Recording{
-			events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer), nodes: make(map[nodeKey][]string),
-			shape: make(map[string]string), hooks: make(map[hookKey][]Hooked), hooked: make(map[string]bool), names: make(map[string]string),
+			events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer),
+			nodes: make(map[nodeKey][]string),
+			shape: make(map[string]string), hooks: make(map[hookKey][]Hooked), hooked: make(map[string]bool),
+			names:  make(map[string]string),
 			during: make(map[string]said),
 		},
-		finished: make(map[string]activity.ModelFinished), questions: make(map[string]activity.ConfirmationAsked), ended: make(map[string]bool),
-		lasting: make(map[string]string), waiting: make(map[nodeKey]bool), words: make(map[string]said), last: make(map[string]func(said)), ran: make(map[hookKey][]RanHook),
+		finished: make(map[string]activity.ModelFinished), questions: make(map[string]activity.ConfirmationAsked),
+		ended:   make(map[string]bool),
+		lasting: make(map[string]string), waiting: make(map[nodeKey]bool), words: make(map[string]said),
+		last: make(map[string]func(said)), ran: make(map[hookKey][]RanHook),
 	}
 	for _, e := range events {
 		r.take(e)
@@ -63,7 +67,8 @@ func (r *reader) take(e activity.Event) {
 	case activity.RouteDecided:
 		r.pick(e, b)
 	case activity.Note:
-		if run := r.run(e.Run); run != nil && b.ToModel && b.Level == "warning" && len(run.answers) == 0 && strings.Contains(b.Message, "MCP server") {
+		if run := r.run(e.Run); run != nil && b.ToModel && b.Level == "warning" && len(run.answers) == 0 &&
+			strings.Contains(b.Message, "MCP server") {
 			run.left = append(run.left, b.Message)
 		}
 	case activity.TurnStarted:

@@ -188,7 +188,8 @@ func (r *Recording) Node(run, title string) (string, bool) {
 	defer r.mu.Unlock()
 	was := r.meet(model.Asker{Run: run}, nil)
 	for key, list := range r.nodes {
-		if was != nil && key.run == was.id && len(list) > 0 && (strings.HasSuffix(title, ": "+key.node) || strings.Contains(title, ": "+key.node+" (")) {
+		if was != nil && key.run == was.id && len(list) > 0 &&
+			(strings.HasSuffix(title, ": "+key.node) || strings.Contains(title, ": "+key.node+" (")) {
 			r.nodes[key] = list[1:]
 			return list[0], true
 		}

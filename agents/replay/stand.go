@@ -38,7 +38,8 @@ func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Se
 			return
 		}
 		for _, p := range got.Message.Parts {
-			if (p.Text != "" || p.Thought != "") && !yield(model.Chunk{Text: p.Text, Thought: p.Thought, Subject: p.Subject}, nil) {
+			if (p.Text != "" || p.Thought != "") && !yield(model.Chunk{Text: p.Text, Thought: p.Thought,
+				Subject: p.Subject}, nil) {
 				return
 			}
 		}
@@ -112,7 +113,8 @@ func (m recordedModel) routerAnswer() (*model.Answer, error) {
 	if d.Agent != "" && d.By == "llm" {
 		name = "transfer_to_" + d.Agent
 	}
-	return answerOf([]model.Part{{Call: &model.Call{Name: name, Args: args}}}, activity.ModelFinished{Finish: model.Stop, Usage: d.Model.Usage}, nil), nil
+	return answerOf([]model.Part{{Call: &model.Call{Name: name, Args: args}}},
+		activity.ModelFinished{Finish: model.Stop, Usage: d.Model.Usage}, nil), nil
 }
 
 func answerOf(content []model.Part, finished activity.ModelFinished, raw json.RawMessage) *model.Answer {
@@ -170,9 +172,11 @@ func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMess
 		case !ok:
 			return nil, tool.Errorf(tool.CodeInternal, "the session has no result of %s", spec.Name)
 		case was.Result != nil:
-			return &tool.Result{Content: withoutNote(was.Result.Content), Display: was.Result.Display, Taint: tool.TaintOf(was.Taint)}, nil
+			return &tool.Result{Content: withoutNote(was.Result.Content), Display: was.Result.Display,
+				Taint: tool.TaintOf(was.Taint)}, nil
 		case was.Error != nil && was.State == activity.Failed:
-			return &tool.Result{Content: withoutNote(was.Error.Message), Failed: true, Code: was.Error.Code, Taint: tool.TaintOf(was.Taint)}, nil
+			return &tool.Result{Content: withoutNote(was.Error.Message), Failed: true, Code: was.Error.Code,
+				Taint: tool.TaintOf(was.Taint)}, nil
 		}
 		return nil, tool.Errorf(tool.CodeCancelled, "the call was cancelled")
 	}
@@ -193,7 +197,8 @@ func (r *Recording) riskOf(call string) string {
 // or a hook changed: the run adds it.
 func withoutNote(content string) string {
 	line, rest, ok := strings.Cut(content, "\n")
-	if ok && (strings.HasPrefix(line, "The person changed this call") || strings.HasPrefix(line, "A hook changed this call")) {
+	if ok && (strings.HasPrefix(line, "The person changed this call") ||
+		strings.HasPrefix(line, "A hook changed this call")) {
 		return rest
 	}
 	return content

@@ -119,7 +119,8 @@ type profiles struct {
 // newProfiles takes entries, of which those of one feature stand together in the order
 // of agents. It adds up those of one agent and feature, and keeps the slice.
 func newProfiles(entries []entry, agents int) *profiles {
-	p := &profiles{entries: entries[:0], from: make([]int32, agents+1), sum: make([]float64, agents), squares: make([]float64, agents), rare: make([]float64, agents)}
+	p := &profiles{entries: entries[:0], from: make([]int32, agents+1), sum: make([]float64, agents),
+		squares: make([]float64, agents), rare: make([]float64, agents)}
 	for _, e := range entries {
 		last := len(p.entries) - 1
 		switch {
@@ -214,7 +215,10 @@ func (x *Index) ruleEntries() []entry {
 			}
 		}
 	}
-	slices.SortFunc(entries, func(e, f entry) int { return cmp.Or(cmp.Compare(e.feature, f.feature), cmp.Compare(e.agent, f.agent)) })
+	slices.SortFunc(entries, func(e, f entry) int {
+		return cmp.Or(cmp.Compare(e.feature, f.feature),
+			cmp.Compare(e.agent, f.agent))
+	})
 	return entries
 }
 

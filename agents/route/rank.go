@@ -101,7 +101,10 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 		rule[agent] += m.Points
 		found[agent].Matches = append(found[agent].Matches, m)
 	}
-	x.findKeywords(input, func(k keyword) { add(k.agent, k.trigger, Match{Kind: "keyword", Text: k.text}, keywordPoints) })
+	x.findKeywords(input, func(k keyword) {
+		add(k.agent, k.trigger,
+			Match{Kind: "keyword", Text: k.text}, keywordPoints)
+	})
 	a := Analysis{}
 	for _, p := range x.patterns {
 		matches, tried := match(ctx, p.re, input)
@@ -118,7 +121,8 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 		found[i].Agent, found[i].exact = x.agents[i].Name, rule[i]
 		if s := likes[i]; s.likeness > leastly {
 			sentence := x.examples.sentences[s.example]
-			m := Match{Kind: "example", Text: sentence.text, Points: examplePoints * min(s.likeness/fullest, 1) * float64(x.agents[i].Priority) / 100}
+			m := Match{Kind: "example", Text: sentence.text, Points: examplePoints * min(s.likeness/fullest,
+				1) * float64(x.agents[i].Priority) / 100}
 			if sentence.weight == descriptionWeight {
 				m.Kind = "description"
 			}

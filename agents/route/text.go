@@ -56,7 +56,10 @@ func parts(text string) []string {
 
 // wholes returns the words of a text in lower case, identifiers whole.
 func wholes(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r) && r != '_'
+	})
 }
 
 // forms returns a word with its simple English inflections.
@@ -118,7 +121,10 @@ func eachFeature(text string, add func(key uint64, weight float32)) {
 	} else {
 		text = fold(text)
 	}
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r) && r != '\''
+	})
 	before := "^"
 	for _, word := range words[:min(len(words), maxWords)] {
 		if isUnparted(word) {
@@ -152,7 +158,8 @@ func eachGram(text string, length int, f func(gram string)) {
 // isUnparted reports whether a word is of a script that does not part words by spaces.
 func isUnparted(word string) bool {
 	for _, r := range word {
-		if r >= 0x80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Khmer, unicode.Lao, unicode.Myanmar) {
+		if r >= 0x80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Khmer,
+			unicode.Lao, unicode.Myanmar) {
 			return true
 		}
 	}

@@ -131,15 +131,21 @@ func (a *account) check(choice Choice, tokens int) *errBudget {
 	input, spent := a.before.InputTokens+u.tokens.InputTokens+a.asked, u.total()+a.asked
 	switch {
 	case l.ModelCalls > 0 && calls+1 > l.ModelCalls:
-		return &errBudget{limit: "calls", text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).", calls)}
+		return &errBudget{limit: "calls",
+			text: fmt.Sprintf("The run has asked models %d times, which is its limit (agents.limits.modelCalls).",
+				calls)}
 	case a.boundsInput() && input+tokens > l.InputTokens:
-		return &errBudget{limit: "input", text: fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, input, l.InputTokens)}
+		return &errBudget{limit: "input",
+			text: fmt.Sprintf("The next request has about %d tokens, and %d were sent already; the limit of a run is %d (agents.limits.inputTokens).", tokens, input, l.InputTokens)}
 	case l.Tokens > 0 && spent+tokens > l.Tokens:
-		return &errBudget{limit: "tokens", text: fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.", spent, tokens, l.Tokens)}
+		return &errBudget{limit: "tokens",
+			text: fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.",
+				spent, tokens, l.Tokens)}
 	case l.USD > 0:
 		usd, _ := model.Cost(choice.Entry, model.Usage{InputTokens: tokens + a.asked}) // 0 where it is not known
 		if u.usd+usd > l.USD {
-			return &errBudget{limit: "cost", text: fmt.Sprintf("The run has cost $%.4f and its next request costs about $%.4f; run.max_cost is $%.2f.", u.usd, usd, l.USD)}
+			return &errBudget{limit: "cost",
+				text: fmt.Sprintf("The run has cost $%.4f and its next request costs about $%.4f; run.max_cost is $%.2f.", u.usd, usd, l.USD)}
 		}
 	}
 	return nil

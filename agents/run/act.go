@@ -93,7 +93,8 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	}
 	r.failures.count(failed)
 	for _, t := range tasks {
-		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said, Failed: t.state != activity.Success})
+		done = append(done, loop.Call{Name: t.name, Args: t.call.Args, Result: t.said,
+			Failed: t.state != activity.Success})
 	}
 	return done
 }
@@ -102,7 +103,8 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	b := &batch{runner: r, run: parent, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce), reaching: make(chan struct{}, 1)}
+	b := &batch{runner: r, run: parent, ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxAtOnce),
+		reaching: make(chan struct{}, 1)}
 	for _, c := range calls {
 		b.tasks = append(b.tasks, b.accept(c))
 	}

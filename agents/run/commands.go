@@ -83,7 +83,8 @@ func (b *batch) watch(ctx context.Context, t *task) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case t.noUndo == "":
-		return tool.Errorf(tool.CodeFailed, "The command was not run, since what it changes could not be undone: %s. Repeat the call: the person is asked then.", fault.Message(err))
+		return tool.Errorf(tool.CodeFailed,
+			"The command was not run, since what it changes could not be undone: %s. Repeat the call: the person is asked then.", fault.Message(err))
 	}
 	return nil
 }
@@ -264,7 +265,8 @@ func (t *teller) finish(notes []string) {
 		t.r.Env.Edits.Wrote(t.paths)
 	}
 	if n := len(t.lost); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s cannot be undone: %s", tool.Count(n, "file", "files"), strings.Join(t.lost[:min(n, maxNotes)], ", ")))
+		notes = append(notes, fmt.Sprintf("%s cannot be undone: %s", tool.Count(n, "file", "files"),
+			strings.Join(t.lost[:min(n, maxNotes)], ", ")))
 	}
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()

@@ -50,7 +50,8 @@ func (r *runner) compress(ctx context.Context) error {
 	}
 	r.fire(ctx, "PreCompress", []string{"auto"}, map[string]any{"trigger": "auto"})
 	result, err := compression.Compress(ctx, r.Session.Context(r.context()), compression.Config{
-		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: r.Env.Folder,
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID,
+		Window: c.Model.Entry.Window, Folder: r.Env.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
 			req.Asker = model.Asker{Run: r.ID, Agent: r.Definition.Name, Purpose: "summary"}
@@ -165,7 +166,8 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 	}
 	attempt := 0
 	result, err := compression.Compress(ctx, o.Session.Context(agent), compression.Config{
-		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID, Window: c.Model.Entry.Window, Folder: o.Folder,
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID,
+		Window: c.Model.Entry.Window, Folder: o.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
 			req.Model = c.Model.ID
@@ -181,15 +183,18 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 	}
 	event := compressionEvent(agent, result)
 	if result.Err != nil {
-		o.Session.Append(origin, activity.ErrorSeen{Code: "provider", Message: result.Err.Error(), Where: "compression"}, 0)
+		o.Session.Append(origin, activity.ErrorSeen{Code: "provider", Message: result.Err.Error(),
+			Where: "compression"}, 0)
 	}
 	o.Session.Append(origin, event, 0)
 	return event, nil
 }
 
 // consult asks once and tells it.
-func consult(ctx context.Context, choice Choice, req *model.Request, say func(activity.Body, time.Duration) uint64, now func() time.Time, attempt, tokens int) (*model.Answer, error) {
-	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens, Purpose: req.Asker.Purpose, Call: req.Asker.Call}, 0)
+func consult(ctx context.Context, choice Choice, req *model.Request, say func(activity.Body, time.Duration) uint64,
+	now func() time.Time, attempt, tokens int) (*model.Answer, error) {
+	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens, Purpose: req.Asker.Purpose,
+		Call: req.Asker.Call}, 0)
 	began := now()
 	var first time.Duration
 	var answer *model.Answer
@@ -208,7 +213,8 @@ func consult(ctx context.Context, choice Choice, req *model.Request, say func(ac
 		return nil, &model.Error{Class: model.Cut, Message: "the answer ended before it was complete"}
 	}
 	say(activity.ModelFinished{
-		Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds(), Purpose: req.Asker.Purpose, Call: req.Asker.Call,
+		Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds(),
+		Purpose: req.Asker.Purpose, Call: req.Asker.Call,
 		Content: answer.Message.Parts,
 	}, now().Sub(began))
 	return answer, nil

@@ -67,7 +67,9 @@ func (b *batch) correct(ctx context.Context, call, text string, s tool.Snippets)
 
 func correctionRequest(choice Choice, call, text string, s tool.Snippets) *model.Request {
 	part := func(name, text string) model.Part { return model.Part{Text: name + ":\n" + text} }
-	return &model.Request{Model: choice.ID, System: correctPrompt, Asker: model.Asker{Purpose: "correction", Call: call}, Messages: []model.Message{{Role: model.User, Parts: []model.Part{
-		part("The file", text), part("old_string", s.Old), part("new_string", s.New),
-	}}}}
+	return &model.Request{Model: choice.ID, System: correctPrompt,
+		Asker: model.Asker{Purpose: "correction", Call: call},
+		Messages: []model.Message{{Role: model.User, Parts: []model.Part{
+			part("The file", text), part("old_string", s.Old), part("new_string", s.New),
+		}}}}
 }

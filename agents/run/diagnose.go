@@ -62,7 +62,8 @@ func (d *diagnosed) after(ctx context.Context, servers tool.Languages, path stri
 
 // ask asks for the errors and warnings of one file, and remembers them: also those that
 // come too late for one edit are told with the next.
-func (d *diagnosed) ask(ctx context.Context, servers tool.Languages, path string, fresh bool, within time.Duration) []tool.Found {
+func (d *diagnosed) ask(ctx context.Context, servers tool.Languages, path string, fresh bool,
+	within time.Duration) []tool.Found {
 	asking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	all, err := servers.Query(asking, tool.LanguageQuery{Kind: tool.Diagnostics, Path: path, Fresh: fresh})
@@ -125,5 +126,6 @@ func (b *batch) tellDiagnostics(ctx context.Context, env *tool.Env, t *task, res
 	if told > maxDiagnosed {
 		fmt.Fprintf(&text, "\n[%d more: ask diagnostics]", told-maxDiagnosed)
 	}
-	result.Content = strings.TrimRight(result.Content, "\n") + "\n\nNew diagnostics of the editor's language servers after this edit:" + text.String()
+	result.Content = strings.TrimRight(result.Content, "\n") +
+		"\n\nNew diagnostics of the editor's language servers after this edit:" + text.String()
 }

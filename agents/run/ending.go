@@ -85,14 +85,16 @@ func endUnanswered(err error) ending {
 // finish writes the last events of the run.
 func (r *runner) finish(end ending) activity.RunFinished {
 	if r.untold() && !end.interrupted {
-		r.say(activity.Note{Level: "info", Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
+		r.say(activity.Note{Level: "info",
+			Message: "What was said last was not told to the model any more; the agent's next run begins with it."})
 	}
 	took := r.Now().Sub(r.began) + r.spent
 	used, _ := r.account.total()
 	link := r.Link
 	link.Run, link.Agent, link.DurationMs, link.Usage = r.ID, r.Definition.Name, took.Milliseconds(), used.tokens
 	result := activity.RunFinished{
-		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output, Usage: used.tokens, Cost: r.cost(),
+		Reason: end.reason, Recovered: end.recovered, Text: end.text, Output: end.output,
+		Usage: used.tokens, Cost: r.cost(),
 		Turns: int(r.turn.Load()), ToolCalls: r.toolCalls, Fallbacks: r.fallbacks,
 		Chain:      append(slices.Clone(r.Before), link),
 		Guardrails: list(r.judged), Changes: list(r.changes), Problems: list(r.Problems), Error: end.failure,

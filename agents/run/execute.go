@@ -90,7 +90,8 @@ func (x *execution) runTool() (result *tool.Result, err error) {
 	if p := caught.Recovered(); p != nil {
 		result, err = nil, errors.New("a defect of agentls"+bug(p))
 		if t.plan.Risk != tool.Safe {
-			err = errors.New("a defect of agentls" + bug(p) + ". Its outcome is unknown: look at what it did before you repeat it")
+			err = errors.New("a defect of agentls" + bug(p) +
+				". Its outcome is unknown: look at what it did before you repeat it")
 		}
 		x.tell(x.defect(p, t.name))
 	}

@@ -51,7 +51,8 @@ func (r *runner) recordAnswer(p *tool.Plan, a Answer) {
 		f.denied = make(map[string]int)
 	}
 	if f.denied[shape]++; f.denied[shape] >= maxDenied {
-		f.why = fmt.Sprintf("%s goes on to ask for what was refused %d times: %s.", r.Definition.Name, f.denied[shape], tool.Escape(p.Title))
+		f.why = fmt.Sprintf("%s goes on to ask for what was refused %d times: %s.", r.Definition.Name,
+			f.denied[shape], tool.Escape(p.Title))
 	}
 }
 

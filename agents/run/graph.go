@@ -83,7 +83,8 @@ var errNodeTimeout = errors.New("the node's time is used up")
 func (r *runner) walk(parent context.Context) ending {
 	g := r.Graph
 	if len(r.Shell) > 0 {
-		return r.graphFailed("graph", r.Definition.Name+" has a graph, which cannot run the commands of a prompt; run the command with another agent")
+		return r.graphFailed("graph",
+			r.Definition.Name+" has a graph, which cannot run the commands of a prompt; run the command with another agent")
 	}
 	done := gathered{values: map[string]any{}, taints: map[string]tool.Taint{}}
 	if g.Past != nil {
@@ -190,7 +191,8 @@ func (r *runner) tellState(node string, given any, done gathered) {
 		if err != nil {
 			continue
 		}
-		told := activity.StateChanged{Key: "temp:" + key, Value: value, Run: r.Graph.StateRun, Node: node, Taint: done.taint(plan, key).String()}
+		told := activity.StateChanged{Key: "temp:" + key, Value: value, Run: r.Graph.StateRun, Node: node,
+			Taint: done.taint(plan, key).String()}
 		if len(value) > maxStateValue {
 			told.Value, told.Cut = beginning(state[key]), len(value)
 		}
@@ -260,7 +262,8 @@ func (r *runner) arrive(next graph.Next, done map[string]any) ending {
 			end.text = c.render(end.output)
 		}
 	}
-	if n := r.Session.Context(r.context()); len(n) == 0 || n[len(n)-1].Role != model.Reply { // an earlier daemon may have said it
+	if n := r.Session.Context(r.context()); len(n) == 0 ||
+		n[len(n)-1].Role != model.Reply { // an earlier daemon may have said it
 		r.say(activity.ContentDelta{Text: end.text})
 		r.say(activity.ModelContent{Content: []model.Part{{Text: end.text}}})
 	}

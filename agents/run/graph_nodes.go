@@ -130,7 +130,8 @@ func (run *Run) GoesOn(call string) bool {
 		return false
 	}
 	step := StepOf(run.r.ID, call)
-	return slices.ContainsFunc(g.Machine.Next(g.Input, g.Past.Done).Run, func(s graph.Step) bool { return s.ID == step })
+	return slices.ContainsFunc(g.Machine.Next(g.Input, g.Past.Done).Run,
+		func(s graph.Step) bool { return s.ID == step })
 }
 
 // before is what the nodes gave that led to a step.
@@ -238,7 +239,8 @@ const (
 
 // cutOff ends a call during which the daemon ended. What only reads is read again; about
 // anything else the person is asked.
-func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args json.RawMessage, past GraphCall) (given Given, again bool) {
+func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args json.RawMessage,
+	past GraphCall) (given Given, again bool) {
 	message, cause := unknownOutcome, "The daemon ended"
 	if past.Risk == tool.Safe.String() {
 		message = noResult

@@ -76,7 +76,8 @@ func (r *runner) judgeInput(ctx context.Context, g *guardrail.Guard, s guardrail
 	case len(found) > 0:
 		outcome = "failed"
 	}
-	r.tellGuard(activity.GuardrailChecked{Guard: activity.Guard{Name: g.Name, Policy: g.Policy, Outcome: outcome, Errors: found}}, r.Now().Sub(began))
+	r.tellGuard(activity.GuardrailChecked{Guard: activity.Guard{Name: g.Name, Policy: g.Policy, Outcome: outcome,
+		Errors: found}}, r.Now().Sub(began))
 	return endStopped("request", g.Name, found), outcome == "failed"
 }
 
@@ -110,7 +111,8 @@ func (r *runner) guard(ctx context.Context, end *ending, last bool) (again bool)
 			return false
 		}
 		asked := r.repairs[g.Name]
-		told := activity.GuardrailChecked{Guard: activity.Guard{Name: g.Name, Policy: g.Policy, Outcome: "passed", Errors: found}}
+		told := activity.GuardrailChecked{Guard: activity.Guard{Name: g.Name, Policy: g.Policy,
+			Outcome: "passed", Errors: found}}
 		if len(asked) > 0 {
 			for _, repair := range asked {
 				told.Outputs = append(told.Outputs, repair.Output)
@@ -145,7 +147,8 @@ func resultOf(end *ending) string {
 
 // endStopped is how a run ends that a guard does not let pass.
 func endStopped(what, guard string, found []activity.GuardError) ending {
-	end := endFailed("guardrail", fmt.Sprintf("The %s was refused by the guardrail %s: %s", what, guard, activity.ErrorText(found)))
+	end := endFailed("guardrail", fmt.Sprintf("The %s was refused by the guardrail %s: %s", what, guard,
+		activity.ErrorText(found)))
 	end.reason, end.told = activity.Guardrail, true // by the guard's event
 	return end
 }
@@ -190,7 +193,8 @@ func (r *runner) askRepair(g *guardrail.Guard, end *ending, found []activity.Gua
 	}
 	r.repairs[g.Name] = append(slices.Clip(r.repairs[g.Name]), repair)
 	r.say(activity.Retry{
-		Of: "guardrail", Attempt: len(r.repairs[g.Name]) + 1, Cause: g.Name + ": " + activity.ErrorText(found), Discard: r.tools == nil, Repair: &repair,
+		Of: "guardrail", Attempt: len(r.repairs[g.Name]) + 1, Cause: g.Name + ": " + activity.ErrorText(found),
+		Discard: r.tools == nil, Repair: &repair,
 	})
 	r.done, r.closing = nil, false
 }

@@ -85,7 +85,8 @@ func (r *runner) fireFor(ctx context.Context, call, event string, match []string
 	}
 	a := r.Hooks.Fire(ctx, HookEvent{
 		Name: event, Folder: r.Env.Folder, Session: r.Env.Session, Transcript: r.Transcript,
-		Agent: r.Definition.Name, Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Call: call, Match: match, Fields: fields,
+		Agent: r.Definition.Name, Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Call: call,
+		Match: match, Fields: fields,
 	})
 	for i := range a.Ran {
 		a.Ran[i].Call = call
@@ -112,7 +113,8 @@ func TellHooks(a HookAnswer, say func(activity.Body, time.Duration) uint64) {
 func (a *HookAnswer) together() *activity.HookDecision {
 	edited := maps.Clone(a.Edited)
 	delete(edited, "llm_request")
-	return &activity.HookDecision{Decision: a.Decision, Reason: a.Reason, Stop: a.Stop, Context: a.Context, Edited: edited}
+	return &activity.HookDecision{Decision: a.Decision, Reason: a.Reason, Stop: a.Stop,
+		Context: a.Context, Edited: edited}
 }
 
 // startSession runs the hooks of the session's start, where the run begins it.
@@ -141,7 +143,8 @@ func (r *runner) admit(ctx context.Context) (ending, bool) {
 // inform tells the model what hooks add, before its next turn.
 func (r *runner) inform(texts []string) {
 	for _, text := range texts {
-		r.say(activity.Note{Level: "info", ToModel: true, Message: "[context from a hook]\n" + tool.Fence(text, r.mark)})
+		r.say(activity.Note{Level: "info", ToModel: true, Message: "[context from a hook]\n" +
+			tool.Fence(text, r.mark)})
 	}
 }
 
@@ -170,7 +173,8 @@ func (r *runner) rejected(ctx context.Context, end *ending, before bool) bool {
 	if end.output != nil {
 		text = string(end.output)
 	}
-	a := r.fire(ctx, "AfterAgent", nil, map[string]any{"prompt": r.asked, "prompt_response": text, "stop_hook_active": before})
+	a := r.fire(ctx, "AfterAgent", nil, map[string]any{"prompt": r.asked, "prompt_response": text,
+		"stop_hook_active": before})
 	if !a.Denied() || a.Stop || ctx.Err() != nil {
 		return false
 	}
@@ -192,7 +196,8 @@ func (r *runner) notify(ctx context.Context, kind, message string, details map[s
 	if kind == "ToolPermission" {
 		match = append(match, "ToolNotification") // an older name
 	}
-	r.fire(ctx, "Notification", match, map[string]any{"notification_type": kind, "message": message, "details": details})
+	r.fire(ctx, "Notification", match, map[string]any{"notification_type": kind,
+		"message": message, "details": details})
 }
 
 // notifyAsked tells hooks that the person is asked about a call. Nobody waits for them.
@@ -221,7 +226,8 @@ func (r *runner) notifyEnd(ctx context.Context, end ending) {
 
 // foreign are gemini-cli's names of tools that we call otherwise.
 var foreign = map[string]string{
-	"ls": "list_directory", "grep": "search_file_content", "edit_file": "replace", "bash": "run_shell_command", "web_search": "google_web_search",
+	"ls": "list_directory", "grep": "search_file_content", "edit_file": "replace", "bash": "run_shell_command",
+	"web_search": "google_web_search",
 }
 
 // hookNames returns the names of a tool that matchers know, gemini-cli's first: a hook
@@ -255,7 +261,8 @@ func (b *batch) askHooks(t *task) {
 	if t.bad != nil || !b.hooked("BeforeTool") {
 		return
 	}
-	a := b.fireFor(t.ctx, t.call.ID, "BeforeTool", hookNames(t.tool.Spec()), map[string]any{"tool": t.name, "tool_name": t.name, "tool_input": t.call.Args})
+	a := b.fireFor(t.ctx, t.call.ID, "BeforeTool", hookNames(t.tool.Spec()),
+		map[string]any{"tool": t.name, "tool_name": t.name, "tool_input": t.call.Args})
 	if t.ctx.Err() != nil {
 		return
 	}
@@ -306,7 +313,8 @@ func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result
 		b.halt(a)
 	}
 	if t.ctx.Err() != nil && !a.Denied() {
-		return replaceContent(result, err, "The result is not shown: the call was cancelled before the hooks had decided")
+		return replaceContent(result, err,
+			"The result is not shown: the call was cancelled before the hooks had decided")
 	}
 	var instead *string
 	if raw := a.Edited["tool_output"]; raw != nil {

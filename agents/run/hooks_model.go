@@ -108,7 +108,8 @@ func (e *edit) apply(req *model.Request) {
 // request.
 func requestForHooks(req *model.Request) (h hookRequest, at []int) {
 	h.Model, h.Messages = req.Model, []hookMessage{}
-	h.Config.Temperature, h.Config.TopP, h.Config.MaxOutput = req.Options.Temperature, req.Options.TopP, req.Options.MaxOutput
+	h.Config.Temperature, h.Config.TopP, h.Config.MaxOutput = req.Options.Temperature,
+		req.Options.TopP, req.Options.MaxOutput
 	h.ToolConfig.Mode = "AUTO"
 	for _, t := range req.Tools {
 		h.ToolConfig.Allowed = append(h.ToolConfig.Allowed, t.Name)
@@ -302,7 +303,8 @@ func (r *runner) answerOfHook(raw json.RawMessage) (*model.Answer, error) {
 	told := r.deltas()
 	told.take("", "", text)
 	told.flush()
-	answer := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply, Parts: []model.Part{{Text: text}}}}
+	answer := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply,
+		Parts: []model.Part{{Text: text}}}}
 	r.say(activity.ModelContent{Content: answer.Message.Parts})
 	return answer, nil
 }
@@ -347,7 +349,8 @@ func (r *runner) review(ctx context.Context, req *model.Request, answer *model.A
 
 // finishNames are gemini-cli's words for how an answer ended.
 var finishNames = map[model.Finish]string{
-	model.Stop: "STOP", model.Length: "MAX_TOKENS", model.Blocked: "SAFETY", model.Malformed: "MALFORMED_FUNCTION_CALL", model.Empty: "STOP", model.Other: "OTHER",
+	model.Stop: "STOP", model.Length: "MAX_TOKENS", model.Blocked: "SAFETY", model.Malformed: "MALFORMED_FUNCTION_CALL",
+	model.Empty: "STOP", model.Other: "OTHER",
 }
 
 // checkOffered returns why a tool is not called that hooks took out of the request; nil for
@@ -356,5 +359,6 @@ func (r *runner) checkOffered(t tool.Tool) error {
 	if r.edit == nil || r.edit.allowed == nil || r.edit.allowed(t.Spec().ModelName()) {
 		return nil
 	}
-	return tool.Errorf(tool.CodeNotAllowed, "Tool not allowed for this agent: %s: a hook left it out of this request", tool.Escape(t.Spec().Name))
+	return tool.Errorf(tool.CodeNotAllowed, "Tool not allowed for this agent: %s: a hook left it out of this request",
+		tool.Escape(t.Spec().Name))
 }

@@ -44,7 +44,8 @@ func (k keeping) Write(ctx context.Context, path, base, text, label string) erro
 	ctx = context.WithoutCancel(ctx)
 	after, _, err := k.read(ctx, path)
 	if err != nil || after == nil || after.Binary || (kept.Buffer && !tool.SameLines(after.Text, text)) {
-		after = &tool.File{Text: text, Open: kept.Buffer, Data: []byte(text)} // somebody is quicker, or the editor has not read it yet
+		after = &tool.File{Text: text, Open: kept.Buffer,
+			Data: []byte(text)} // somebody is quicker, or the editor has not read it yet
 	}
 	k.tell(path, kept, before, after)
 	return nil
@@ -143,7 +144,8 @@ func (k keeping) tell(path string, kept activity.Kept, before, after *tool.File)
 	c := change.Of(kept.URI, k.relative(path), contentOf(before), contentOf(after))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.say(activity.FileChanged{Change: c, Call: k.t.call.ID, Before: kept.Before, After: kept.After, Buffer: kept.Buffer, Modes: kept.Modes})
+	b.say(activity.FileChanged{Change: c, Call: k.t.call.ID, Before: kept.Before, After: kept.After,
+		Buffer: kept.Buffer, Modes: kept.Modes})
 	b.changes = append(b.changes, c)
 	k.t.told = append(k.t.told, kept.URI)
 }
@@ -196,7 +198,8 @@ func (k keeping) relative(path string) string {
 var errClosed = unkept(fault.New(fault.Unavailable, "run.keep", "the session's log is closed"))
 
 func unkept(err error) error {
-	return fault.New(fault.Unavailable, "run.keep", "nothing was written, since what the file holds could not be kept first: %w", err)
+	return fault.New(fault.Unavailable, "run.keep",
+		"nothing was written, since what the file holds could not be kept first: %w", err)
 }
 
 // keep keeps images and documents of a result in the session's blobs. What

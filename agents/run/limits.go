@@ -59,7 +59,8 @@ type usage struct {
 // provider does not count, limits go by the estimate (REL-69).
 func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 	u := answer.Usage
-	if (!answer.Counted && u == (model.Usage{})) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
+	if (!answer.Counted && u == (model.Usage{})) || u.InputTokens < 0 || u.OutputTokens < 0 ||
+		u.ThoughtTokens < 0 || u.CachedTokens < 0 {
 		u = model.Usage{}
 		u.InputTokens, u.OutputTokens = tokens, model.EstimateTokens(textOf(answer))
 		u.TotalTokens = u.InputTokens + u.OutputTokens
@@ -249,7 +250,8 @@ func (a *account) decide(goOn bool) {
 // are offered, or until what stopped it goes away: gone waits for that, and may
 // be nil. choice is the way that was chosen, "" where none was. A run that goes on
 // has what it was given, or holder has it: the run itself, or one that waits for it.
-func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why string, ways []string, gone func(context.Context) error) (choice string, goOn bool) {
+func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why string, ways []string,
+	gone func(context.Context) error) (choice string, goOn bool) {
 	if r.Env.Ask == nil {
 		return "", false
 	}
@@ -316,7 +318,8 @@ func (r *runner) askToResume(ctx context.Context, why string, ways []string) <-c
 	answers := make(chan string, 1)
 	r.Leftovers.Go(func() {
 		answer, err := r.Env.Ask(ctx, r.addChain(tool.Question{
-			Title: r.Definition.Title + " has stopped", Message: why, Choices: append(slices.Clone(ways), endIt), Aside: true,
+			Title: r.Definition.Title + " has stopped", Message: why,
+			Choices: append(slices.Clone(ways), endIt), Aside: true,
 		}))
 		if err == nil && answer.Action == "cancel" {
 			return // dismissed, not answered: the run stays as it is
@@ -360,10 +363,12 @@ const (
 // person lets it go on in memory (REL-96).
 func (r *runner) unwritable(ctx context.Context, err error) (ending, bool) {
 	for err != nil {
-		why := "The session cannot be written: " + fault.Message(err) + " Nothing is lost so far. Make room or repair the disk, and the run goes on by itself."
+		why := "The session cannot be written: " + fault.Message(err) +
+			" Nothing is lost so far. Make room or repair the disk, and the run goes on by itself."
 		choice, goOn := r.pauseUntil(ctx, r, "", why, []string{tryAgain, goUnsaved}, r.Session.WaitWritable)
 		if !goOn {
-			return endFailed(string(fault.Config), "The run ended, since its session cannot be written: "+fault.Message(err)), true
+			return endFailed(string(fault.Config),
+				"The run ended, since its session cannot be written: "+fault.Message(err)), true
 		}
 		if choice == goUnsaved {
 			r.unsaved = true

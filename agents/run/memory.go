@@ -43,20 +43,24 @@ func (e embedder) Embed(ctx context.Context, text string, dimension int, use mem
 	const op = "run.embed"
 	by, ok := e.choice.Model.(model.Embedder)
 	if !ok {
-		return nil, fault.New(fault.Invalid, op, "the provider of %s makes no vectors; correct memory.embedding_model", e.choice.ID)
+		return nil, fault.New(fault.Invalid, op, "the provider of %s makes no vectors; correct memory.embedding_model",
+			e.choice.ID)
 	}
 	var vector []float32
 	tokens := model.EstimateTokens(text)
 	_, err := e.callAside(ctx, e.choice, tokens, func(attempt int) (*model.Answer, error) {
-		e.sayFor(activity.ModelStarted{Model: e.choice.ID, Attempt: attempt, Tokens: tokens, Purpose: "embedding", Call: e.call}, 0)
+		e.sayFor(activity.ModelStarted{Model: e.choice.ID, Attempt: attempt, Tokens: tokens,
+			Purpose: "embedding", Call: e.call}, 0)
 		began := e.Now()
 		var err error
-		vector, err = by.Embed(ctx, &model.Embedding{Model: e.choice.ID, Text: text, Dimension: dimension, Query: use == memory.ForQuery})
+		vector, err = by.Embed(ctx, &model.Embedding{Model: e.choice.ID, Text: text, Dimension: dimension,
+			Query: use == memory.ForQuery})
 		if err != nil {
 			return nil, err
 		}
 		used := model.Usage{InputTokens: tokens, TotalTokens: tokens} // no provider tells
-		e.sayFor(activity.ModelFinished{Model: e.choice.ID, Finish: model.Stop, Usage: used, Purpose: "embedding", Call: e.call}, e.Now().Sub(began))
+		e.sayFor(activity.ModelFinished{Model: e.choice.ID, Finish: model.Stop, Usage: used, Purpose: "embedding",
+			Call: e.call}, e.Now().Sub(began))
 		return &model.Answer{Finish: model.Stop, Usage: used}, nil
 	})
 	var budget *errBudget

@@ -87,7 +87,8 @@ func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 	if b.Env.Blobs == "" {
 		return content, name, size
 	}
-	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", size, b.Env.Blobs, name), name, size
+	return content + fmt.Sprintf("\nThe whole (%d bytes) can be read with read_file at %s/%s", size,
+		b.Env.Blobs, name), name, size
 }
 
 // fail ends a call with what the model is told about it.
@@ -140,7 +141,8 @@ func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, e
 	}
 	if result != nil {
 		masked := *result
-		masked.Content, masked.Display = string(m.MaskKnown([]byte(result.Content))), string(m.MaskKnown([]byte(result.Display)))
+		masked.Content, masked.Display = string(m.MaskKnown([]byte(result.Content))),
+			string(m.MaskKnown([]byte(result.Display)))
 		if result.Whole != nil {
 			masked.Whole = masking{mask.NewReader(m.Stream(), result.Whole), result.Whole}
 		}

@@ -68,7 +68,8 @@ func (run *Run) Continue(p Past) uint64 {
 		used.add(usage{tokens: u, usd: usd, priced: known, rough: true}) // prices may go by the size of each request
 	}
 	used.add(usage{
-		tokens: p.Delegated.Usage, calls: p.Delegated.ModelCalls, usd: p.Delegated.USD, priced: !p.Delegated.Unpriced, rough: p.Delegated.ModelCalls > 0,
+		tokens: p.Delegated.Usage, calls: p.Delegated.ModelCalls, usd: p.Delegated.USD, priced: !p.Delegated.Unpriced,
+		rough: p.Delegated.ModelCalls > 0,
 	})
 	r.account.past(used)
 	r.mu.Lock()
@@ -121,7 +122,8 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	}
 	r.past = nil
 	if p.State == activity.Finished {
-		r.say(activity.Note{Level: "info", ToModel: true, Message: "Your run had come to its limit and ended. It has been given more, so go on where you were: its request was: " + textOfBlocks(p.Input)})
+		r.say(activity.Note{Level: "info", ToModel: true,
+			Message: "Your run had come to its limit and ended. It has been given more, so go on where you were: its request was: " + textOfBlocks(p.Input)})
 		return ending{}, false
 	}
 	if !p.TurnOver && len(p.Open) == 0 && p.Turn > 0 {
@@ -129,7 +131,9 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	}
 	if p.Moved {
 		r.mu.Lock()
-		r.say(activity.Note{Level: "info", ToModel: true, Message: "An earlier task of yours was interrupted, and goes on now. Its request was: " + textOfBlocks(p.Input)})
+		r.say(activity.Note{Level: "info", ToModel: true,
+			Message: "An earlier task of yours was interrupted, and goes on now. Its request was: " +
+				textOfBlocks(p.Input)})
 		r.mu.Unlock()
 		return ending{}, false
 	}

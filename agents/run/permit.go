@@ -53,8 +53,11 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			}
 			token, err := b.Gate.Permit(t.ctx, req, d, a.Outcome)
 			if err != nil && fault.KindOf(err) != fault.Denied {
-				b.say(activity.Note{Level: "warning", Message: "The answer could not be kept, so the call was not run: " + fault.Message(err)})
-				err = tool.Errorf(tool.CodeDenied, "%s was not run: the person's answer could not be kept. They can answer it again with another one.", t.name)
+				b.say(activity.Note{Level: "warning",
+					Message: "The answer could not be kept, so the call was not run: " + fault.Message(err)})
+				err = tool.Errorf(tool.CodeDenied,
+					"%s was not run: the person's answer could not be kept. They can answer it again with another one.",
+					t.name)
 			}
 			return token, err
 		case a.Outcome == guard.Modify:
@@ -98,7 +101,8 @@ func (b *batch) gateRequest(t *task) guard.Request {
 	trusted, place := env.Trusts(t.plan)
 	return guard.Request{
 		ID:   tool.Identity{Session: b.Env.Session, Run: b.ID, Call: t.call.ID, Agent: b.Definition.Name},
-		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError, CanAsk: b.Person.CanConfirm(),
+		Plan: t.plan, Approval: b.Approval(), Trusted: trusted, Place: place, TrustError: env.TrustError,
+		CanAsk:  b.Person.CanConfirm(),
 		Require: append(slices.Clip(b.Definition.Confirmation.Require), b.Require...), Critical: b.Critical,
 		Deny: deny, Allow: allow, Folder: b.Env.Folder, Project: b.project(), Writable: writable(env),
 		Sandbox: confinement(t, env), NoUndo: b.noUndo(t), HookAsks: t.hookAsks,
@@ -171,7 +175,8 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 		q.Timeout = b.Definition.Confirmation.Timeout
 	}
 	q.Asked = func(expires time.Time) {
-		asked := activity.ConfirmationAsked{ID: q.ID, Call: t.call.ID, Tool: t.name, Risk: d.Risk.String(), Why: d.Why, Digest: d.Digest}
+		asked := activity.ConfirmationAsked{ID: q.ID, Call: t.call.ID, Tool: t.name, Risk: d.Risk.String(),
+			Why: d.Why, Digest: d.Digest}
 		if len(b.Chain) > 1 {
 			asked.AgentPath = b.Chain
 		}
@@ -234,7 +239,8 @@ func (b *batch) modify(t *task, a Answer) (token *tool.Token, again bool, err er
 // sameTargets reports whether a changed call is about the places that the person
 // saw, with the same access: a link may lead elsewhere since.
 func sameTargets(p, shown *tool.Plan) bool {
-	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && p.Access == shown.Access && slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
+	return p.Path == shown.Path && p.Preview.Cwd == shown.Preview.Cwd && p.Access == shown.Access &&
+		slices.Equal(p.Reads, shown.Reads) && slices.Equal(p.Writes, shown.Writes)
 }
 
 // modifiedArguments returns the arguments of a call as the person changed them. Another
@@ -242,10 +248,12 @@ func sameTargets(p, shown *tool.Plan) bool {
 func modifiedArguments(p *tool.Plan, a Answer) (json.RawMessage, error) {
 	if a.NewText == nil {
 		if len(a.Args) == 0 {
-			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change was empty)", p.Tool)
+			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change was empty)",
+				p.Tool)
 		}
 		if !json.Valid(a.Args) {
-			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change cannot be read)", p.Tool)
+			return nil, tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (the person's change cannot be read)",
+				p.Tool)
 		}
 		return a.Args, nil
 	}
@@ -262,7 +270,8 @@ func modifiedArguments(p *tool.Plan, a Answer) (json.RawMessage, error) {
 		args["old_string"], args["new_string"] = p.Preview.OldText, *a.NewText
 		delete(args, "expected_replacements")
 	default:
-		return nil, errors.Join(tool.Errorf(tool.CodeDenied, "Tool execution denied: %s (it writes no text that can be changed)", p.Tool))
+		return nil, errors.Join(tool.Errorf(tool.CodeDenied,
+			"Tool execution denied: %s (it writes no text that can be changed)", p.Tool))
 	}
 	return json.Marshal(args)
 }

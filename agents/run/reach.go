@@ -38,12 +38,15 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 		name = net.JoinHostPort(host, strconv.Itoa(port))
 	}
 	preview := t.plan.Preview
-	preview.Notes = append(slices.Clip(preview.Notes), fmt.Sprintf("the command runs, and wants to connect to %s, port %d", host, port))
-	question := &task{call: t.call, name: t.name, tool: t.tool, state: activity.Executing, ctx: asking, plan: &tool.Plan{
-		Tool: t.plan.Tool, Args: t.plan.Args, Risk: tool.High, Why: "reaches " + name + ", which your settings do not allow (tools.sandbox.allowedHosts)",
-		Title: t.name + ": connect to " + name, Reads: t.plan.Reads, Preview: preview,
-		Host: name, Shape: "host:" + name, Covers: "connections of commands to " + name, Leaves: true,
-	}}
+	preview.Notes = append(slices.Clip(preview.Notes),
+		fmt.Sprintf("the command runs, and wants to connect to %s, port %d", host, port))
+	question := &task{call: t.call, name: t.name, tool: t.tool, state: activity.Executing,
+		ctx: asking, plan: &tool.Plan{
+			Tool: t.plan.Tool, Args: t.plan.Args, Risk: tool.High,
+			Why:   "reaches " + name + ", which your settings do not allow (tools.sandbox.allowedHosts)",
+			Title: t.name + ": connect to " + name, Reads: t.plan.Reads, Preview: preview,
+			Host: name, Shape: "host:" + name, Covers: "connections of commands to " + name, Leaves: true,
+		}}
 	req := b.gateRequest(question)
 	d := b.Gate.Authorize(req)
 	switch d.Verdict {
@@ -65,7 +68,8 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	case a.Outcome.Yes():
 		_, err := b.Gate.Permit(asking, req, d, a.Outcome)
 		if err != nil && fault.KindOf(err) != fault.Denied {
-			b.say(activity.Note{Level: "warning", Message: "The answer could not be kept, so " + name + " was not reached: " + fault.Message(err)})
+			b.say(activity.Note{Level: "warning", Message: "The answer could not be kept, so " + name +
+				" was not reached: " + fault.Message(err)})
 		}
 		return err
 	case a.Outcome == guard.Cancel:

@@ -27,10 +27,12 @@ func (r *runner) repeats(ctx context.Context, findings []loop.Finding) (ending, 
 		if !f.End {
 			r.say(found)
 			r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
-				"You repeat yourself: %s (%d times). It does not lead on: do something else, or say what hinders you.", f.What, f.Count)})
+				"You repeat yourself: %s (%d times). It does not lead on: do something else, or say what hinders you.",
+				f.What, f.Count)})
 			continue
 		}
-		end := ending{reason: activity.Loop, text: fmt.Sprintf("The run ended, since it repeats itself: %s (%d times).", f.What, f.Count)}
+		end := ending{reason: activity.Loop, text: fmt.Sprintf("The run ended, since it repeats itself: %s (%d times).",
+			f.What, f.Count)}
 		ask := r.Env.Ask
 		if ask == nil {
 			found.Action = "ended"
@@ -100,9 +102,11 @@ func (s *stream) runsAway(piece string) bool {
 
 // recordStopped writes down an answer that was stopped as it came. The model is not sent it.
 func (r *runner) recordStopped(choice Choice, text string, tokens int, began time.Time, first time.Duration) error {
-	answer := &model.Answer{Message: model.Message{Role: model.Reply, Parts: []model.Part{{Text: text}}}, Finish: model.Other}
+	answer := &model.Answer{Message: model.Message{Role: model.Reply,
+		Parts: []model.Part{{Text: text}}}, Finish: model.Other}
 	r.count(choice, answer, tokens)
-	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
+	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish,
+		FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
 	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Invalid: true})
 	return &errRunaway{text}
 }
@@ -142,7 +146,8 @@ func (r *runner) pauseIfFailing(ctx context.Context) (ending, bool) {
 		return ending{}, false
 	}
 	first, _, _ := strings.Cut(r.failures.last, "\n")
-	why := fmt.Sprintf("Nothing but errors came of the last %d turns; the last error: %s", r.failures.turns, tool.Escape(first))
+	why := fmt.Sprintf("Nothing but errors came of the last %d turns; the last error: %s",
+		r.failures.turns, tool.Escape(first))
 	r.failures = failures{}
 	if r.pause(ctx, "", why, goOnLoop) {
 		return ending{}, false

@@ -229,8 +229,10 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r.begun = true
 	r.Gate.Taint(r.ID, r.Taint)
 	return r.say(activity.RunStarted{
-		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)), Approval: string(r.Approval()), Model: r.Models[0].ID,
-		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs, Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(), Call: r.Call, Shell: r.Shell,
+		Input: input, Context: r.Context, Mode: cmp.Or(string(r.Mode), string(definition.Chat)),
+		Approval: string(r.Approval()), Model: r.Models[0].ID,
+		Tools: list(names), Chain: r.Chain, Definition: r.Definition.Digest, Inputs: r.Inputs,
+		Folder: folderURI(r.Env.Folder), Asked: r.Asked, Taint: r.Taint.String(), Call: r.Call, Shell: r.Shell,
 	})
 }
 
@@ -402,7 +404,8 @@ func (r *runner) loop(parent context.Context) ending {
 	}
 	r.beside.Wait()
 	r.clock.stop()
-	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns || end.reason == activity.NoCompleteTask) {
+	if r.tools != nil && (end.reason == activity.Timeout || end.reason == activity.MaxTurns ||
+		end.reason == activity.NoCompleteTask) {
 		end = r.grace(parent, end)
 		r.guard(parent, &end, true)
 	}

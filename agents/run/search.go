@@ -34,7 +34,8 @@ func (b *batch) search(ctx context.Context, call, query string) (*model.Answer, 
 		return nil, tool.Errorf(tool.CodeFailed, "The provider of this run's model has no web search.")
 	}
 	answer, err := b.askAside(ctx, choice, &model.Request{
-		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true}, Asker: model.Asker{Purpose: "search", Call: call},
+		Model: choice.ID, System: searchPrompt, Options: model.Options{Search: true},
+		Asker:    model.Asker{Purpose: "search", Call: call},
 		Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: query}}}},
 	})
 	if err != nil {
@@ -80,7 +81,8 @@ func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request)
 }
 
 // callAside is [batch.askAside] for any call of a model. ask makes an attempt and tells it.
-func (b *batch) callAside(ctx context.Context, choice Choice, tokens int, ask func(attempt int) (*model.Answer, error)) (*model.Answer, error) {
+func (b *batch) callAside(ctx context.Context, choice Choice, tokens int,
+	ask func(attempt int) (*model.Answer, error)) (*model.Answer, error) {
 	// What the run has used is the loop's, which waits for the calls of the batch.
 	// One that goes on after that is too late to count.
 	use := func(do func() error) error {

@@ -19,8 +19,9 @@ import (
 // with them: nobody knows how far they came, and none is executed twice (REL-103).
 func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over bool) {
 	if executed {
-		return endFailed("interrupted", "The daemon ended after it had begun to run the commands of the prompt, which may have taken effect wholly, in part or not at all: "+
-			strings.Join(r.Shell, "; ")+"\nLook what they did, then ask again."), true
+		return endFailed("interrupted",
+			"The daemon ended after it had begun to run the commands of the prompt, which may have taken effect wholly, in part or not at all: "+
+				strings.Join(r.Shell, "; ")+"\nLook what they did, then ask again."), true
 	}
 	var calls []model.Call
 	for i, text := range r.Shell {
@@ -42,7 +43,8 @@ func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over 
 		command := r.Shell[len(r.Shell)-len(calls)]
 		calls = calls[1:]
 		if !t.ran {
-			return endFailed("denied", fmt.Sprintf("The prompt needs the output of a command that was not run: %s\n%s", command, t.said)), true
+			return endFailed("denied", fmt.Sprintf("The prompt needs the output of a command that was not run: %s\n%s",
+				command, t.said)), true
 		}
 		fmt.Fprintf(&told, "The output of the command %s:\n%s\n\n", command, tool.Fence(t.said, r.mark))
 	}

@@ -106,7 +106,8 @@ func rehouse(parameters map[string]any, name string, schema json.RawMessage) {
 			for key, member := range v {
 				switch ref, text := member.(string); {
 				case text && (key == "$ref" || key == "$dynamicRef"):
-					if rest, ok := strings.CutPrefix(ref, "#"); ok && (rest == "" || rest[0] == '/') && !strings.HasPrefix(rest, "/$defs/") && !strings.HasPrefix(rest, "/definitions/") {
+					if rest, ok := strings.CutPrefix(ref, "#"); ok && (rest == "" || rest[0] == '/') &&
+						!strings.HasPrefix(rest, "/$defs/") && !strings.HasPrefix(rest, "/definitions/") {
 						v[key] = home + rest
 					}
 				case key != "const" && key != "enum" && key != "default" && key != "examples":
@@ -156,7 +157,8 @@ func (c *completion) complete(args json.RawMessage) (*tool.Result, error) {
 	case c.r.done != nil:
 		return nil, tool.Errorf(tool.CodeFailed, "The task is completed already; the first call counts.")
 	case c.r.steered > 0 && !c.r.tools.only: // after the last turn nobody reads it
-		return nil, tool.Errorf(tool.CodeFailed, "The person has said something meanwhile. Read it, then complete the task once more.")
+		return nil, tool.Errorf(tool.CodeFailed,
+			"The person has said something meanwhile. Read it, then complete the task once more.")
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(args, &members); err != nil {
@@ -249,7 +251,8 @@ func (t *withCompletion) Find(name string) (tool.Tool, error) {
 		return t.complete, nil
 	}
 	if t.only {
-		return nil, tool.Errorf(tool.CodeNotAllowed, "Tool not allowed for this agent: %s\nTools of this agent: %s", tool.Escape(name), CompleteTask)
+		return nil, tool.Errorf(tool.CodeNotAllowed, "Tool not allowed for this agent: %s\nTools of this agent: %s",
+			tool.Escape(name), CompleteTask)
 	}
 	return t.Tools.Find(name)
 }
@@ -260,7 +263,8 @@ func (r *runner) grace(parent context.Context, hit ending) ending {
 	ctx, cancel := context.WithTimeoutCause(parent, graceTime, ErrTimeout)
 	defer cancel()
 	r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
-		"%s This is your last turn: call %s now with what you have. No other tool can be called.", hit.text, CompleteTask)})
+		"%s This is your last turn: call %s now with what you have. No other tool can be called.",
+		hit.text, CompleteTask)})
 	r.mu.Lock()
 	r.tools.only, r.closing = true, false
 	r.mu.Unlock()

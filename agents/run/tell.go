@@ -16,7 +16,8 @@ import (
 // defect is what a session is told of a panic; the stack is for the log only.
 func (r *runner) defect(p *panics.Recovered, where string) activity.ErrorSeen {
 	if r.Log != nil {
-		r.Log.Error("panic in a run", "run", r.ID, "where", where, "bug", fault.BugID(p.Callers), "stack", fault.PanicText(p.Value, p.Stack))
+		r.Log.Error("panic in a run", "run", r.ID, "where", where, "bug", fault.BugID(p.Callers), "stack",
+			fault.PanicText(p.Value, p.Stack))
 	}
 	return activity.ErrorSeen{Code: "internal", Message: "a defect of agentls" + bug(p), Where: where}
 }
@@ -35,7 +36,8 @@ func (r *runner) sayFor(b activity.Body, took time.Duration) uint64 {
 // origin is what the run's events have in common.
 func (r *runner) origin() activity.Origin {
 	return activity.Origin{
-		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name, CorrelationID: r.CorrelationID, Context: r.ContextID,
+		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name,
+		CorrelationID: r.CorrelationID, Context: r.ContextID,
 	}
 }
 

@@ -35,7 +35,8 @@ func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, e
 	var first error
 	for i, choice := range r.order() {
 		if i > 0 {
-			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err, choice.ID), Discard: shown})
+			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: fmt.Sprintf("%v; trying %s", err,
+				choice.ID), Discard: shown})
 		}
 		answer, shown, err = r.ask(ctx, choice)
 		if err == nil && i > 0 && !slices.Contains(r.fallbacks, choice.ID) {
@@ -80,7 +81,8 @@ func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, 
 		// Its window is another than we know: what can go without loss of what was
 		// said goes, once (REL-62).
 		if before, _ := r.Session.Tokens(r.context()); r.drop(before, before/2, 0) {
-			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: e.Error() + "; trying without the oldest results of tools", Discard: shown})
+			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: e.Error() +
+				"; trying without the oldest results of tools", Discard: shown})
 			shown, err = r.again(ctx, choice, try)
 		}
 	}
@@ -93,7 +95,8 @@ func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, 
 // again asks a model for something until it succeeds or trying again does not
 // help (spec 3.3), as far as all who ask with the same key may try together.
 // What a failed attempt has shown is withdrawn before the next.
-func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int) (shown bool, err error)) (shown bool, err error) {
+func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int) (shown bool,
+	err error)) (shown bool, err error) {
 	began, busy, cut := r.Now(), 0, 0
 	for attempt := 1; ; attempt++ {
 		if err := r.turnOf(ctx, choice, attempt, began); err != nil {
@@ -131,7 +134,8 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 			spent.Message += "; it is not asked again at once, since all runs with this key together have tried too often"
 			return shown, &spent
 		}
-		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(), Cause: e.Error(), Discard: shown})
+		r.say(activity.Retry{Of: "model", Attempt: attempt + 1, WaitMs: wait.Milliseconds(),
+			Cause: e.Error(), Discard: shown})
 		if err := wake(ctx, wait); err != nil {
 			return shown, err
 		}
@@ -173,7 +177,8 @@ func wake(ctx context.Context, after time.Duration) error {
 // attempt asks once. shown reports whether a part of the answer was told. An
 // answer that is empty or malformed is written to the log, and is an error of
 // class Cut.
-func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answer *model.Answer, shown bool, err error) {
+func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answer *model.Answer,
+	shown bool, err error) {
 	req := r.request(choice)
 	r.edit.apply(req)
 	if err := session.Check(req.Messages); err != nil {
@@ -224,7 +229,8 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	n := r.numberCalls(answer)
 	counted = true
 	r.count(choice, answer, tokens)
-	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage, FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
+	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage,
+		FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
 	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
 		(answer.Finish == model.Length && (n > 0 || textOf(answer) == "")) || unknown
@@ -241,12 +247,14 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: invalid})
 	switch answer.Finish {
 	case model.Malformed:
-		return nil, shown, &model.Error{Class: model.Cut, Message: "the model wrote a tool call that cannot be read" + detail(answer)}
+		return nil, shown, &model.Error{Class: model.Cut, Message: "the model wrote a tool call that cannot be read" +
+			detail(answer)}
 	case model.Empty:
 		return nil, shown, &model.Error{Class: model.Cut, Message: "the model's answer is empty" + detail(answer)}
 	case model.Other:
 		if unknown {
-			return nil, shown, &model.Error{Class: model.Cut, Message: "the model stopped for an unknown reason" + detail(answer)}
+			return nil, shown, &model.Error{Class: model.Cut, Message: "the model stopped for an unknown reason" +
+				detail(answer)}
 		}
 	}
 	return answer, shown, nil
@@ -278,7 +286,8 @@ func (r *runner) watchSilence(model string) *silence {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.over {
-			r.say(activity.Note{Level: "info", Message: fmt.Sprintf("%s has sent nothing for %v; still waiting", model, slowAfter)})
+			r.say(activity.Note{Level: "info", Message: fmt.Sprintf("%s has sent nothing for %v; still waiting", model,
+				slowAfter)})
 		}
 	})
 	return s
@@ -303,10 +312,12 @@ func detail(a *model.Answer) string {
 // request is what the model is sent: the agent's first examples, then the
 // context as the log has it.
 func (r *runner) request(choice Choice) *model.Request {
-	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice), Asker: model.Asker{Run: r.ID, Agent: r.Definition.Name}}
+	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice),
+		Asker: model.Asker{Run: r.ID, Agent: r.Definition.Name}}
 	for _, t := range r.Tools.Offered() {
 		s := t.Spec()
-		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description, Parameters: s.Parameters})
+		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description,
+			Parameters: s.Parameters})
 	}
 	req.Messages = alternate(slices.Concat(r.examples(), r.Session.Context(r.context())))
 	return req
@@ -337,7 +348,8 @@ func alternate(messages []model.Message) []model.Message {
 // person is told once of what it does not (spec 1.2).
 func (r *runner) options(choice Choice) model.Options {
 	d := r.Definition
-	o := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget, ThinkingLevel: d.ThinkingLevel}
+	o := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget,
+		ThinkingLevel: d.ThinkingLevel}
 	if choice.Entry.ID == "" {
 		return o
 	}

@@ -128,9 +128,11 @@ func (t *transfer) pass(args json.RawMessage) (*tool.Result, error) {
 		return nil, r.reject(&handoff.Refusal{Code: handoff.PermissionDenied, To: t.to, Message: fmt.Sprintf(
 			"Control passes to %s already; the first transfer counts.", done.passes.to)})
 	case done != nil:
-		return nil, r.reject(&handoff.Refusal{Code: handoff.PermissionDenied, To: t.to, Message: "The task is completed already, so nothing is left to hand over."})
+		return nil, r.reject(&handoff.Refusal{Code: handoff.PermissionDenied, To: t.to,
+			Message: "The task is completed already, so nothing is left to hand over."})
 	case steered:
-		return nil, tool.Errorf(tool.CodeFailed, "The person has said something meanwhile. Read it, then hand over once more.")
+		return nil, tool.Errorf(tool.CodeFailed,
+			"The person has said something meanwhile. Read it, then hand over once more.")
 	}
 	passes, refused := r.check(t.entry, t.to, args, nil)
 	if refused != nil {
@@ -144,8 +146,10 @@ func (t *transfer) pass(args json.RawMessage) (*tool.Result, error) {
 
 // check runs the checks of a transfer. end is of a run whose work is done; nil while
 // it goes on.
-func (r *runner) check(entry *handoff.Entry, to string, args json.RawMessage, end *ending) (*passing, *handoff.Refusal) {
-	t := handoff.Transfer{Entry: entry, To: to, Args: args, Values: r.values(end), Chain: r.Chain, Max: r.Handoffs.Max, Resolve: r.Handoffs.Resolve}
+func (r *runner) check(entry *handoff.Entry, to string, args json.RawMessage,
+	end *ending) (*passing, *handoff.Refusal) {
+	t := handoff.Transfer{Entry: entry, To: to, Args: args, Values: r.values(end), Chain: r.Chain, Max: r.Handoffs.Max,
+		Resolve: r.Handoffs.Resolve}
 	name, message, refused := t.Check()
 	if refused != nil {
 		return nil, refused
@@ -155,7 +159,8 @@ func (r *runner) check(entry *handoff.Entry, to string, args json.RawMessage, en
 
 // reject tells that a transfer does not happen, and returns what the model is told.
 func (r *runner) reject(refused *handoff.Refusal) error {
-	r.say(activity.HandoffRejected{From: r.Definition.Name, To: refused.To, Code: string(refused.Code), Message: refused.Message})
+	r.say(activity.HandoffRejected{From: r.Definition.Name, To: refused.To, Code: string(refused.Code),
+		Message: refused.Message})
 	return &tool.Error{Code: string(refused.Code), Message: fmt.Sprintf("%s: %s", refused.Code, refused.Message)}
 }
 
@@ -166,7 +171,9 @@ func (r *runner) passOn(end ending) ending {
 		return end
 	}
 	entry := r.Handoffs.List.Automatic(r.values(&end), func(e *handoff.Entry, why error) {
-		r.say(activity.Note{Level: "warning", Message: fmt.Sprintf("The condition of the handoff to %s (%s) cannot be judged, so it does not hold: %v.", e.To, e.Condition, why)})
+		r.say(activity.Note{Level: "warning",
+			Message: fmt.Sprintf("The condition of the handoff to %s (%s) cannot be judged, so it does not hold: %v.",
+				e.To, e.Condition, why)})
 	})
 	if entry == nil {
 		return end
@@ -179,13 +186,15 @@ func (r *runner) passOn(end ending) ending {
 	if passes.message.Summary = strings.TrimSpace(end.text); end.output != nil {
 		passes.message.Summary = string(end.output)
 	}
-	return ending{reason: activity.HandedOff, recovered: end.recovered, text: end.text, output: end.output, passes: passes}
+	return ending{reason: activity.HandedOff, recovered: end.recovered, text: end.text,
+		output: end.output, passes: passes}
 }
 
 // tellHandoff says that control passes on.
 func (r *runner) tellHandoff(p *passing) {
 	b := activity.HandoffStarted{
-		From: r.Definition.Name, To: p.to, Reason: p.message.Reason, Summary: p.message.Summary, Context: p.message.Context, Payload: p.message.Payload,
+		From: r.Definition.Name, To: p.to, Reason: p.message.Reason, Summary: p.message.Summary,
+		Context: p.message.Context, Payload: p.message.Payload,
 		Chain: slices.Clone(r.Chain), Depth: len(r.Chain), Project: r.project(),
 	}
 	if p.to != handoff.User {
@@ -198,7 +207,8 @@ func (r *runner) tellHandoff(p *passing) {
 		if text := r.Handoffs.Quote(p.to, r.Session.Context(r.context())); text != "" {
 			var err error
 			if b.History, err = r.Session.PutBlob([]byte(text)); err != nil {
-				r.say(activity.Note{Level: "warning", Message: fmt.Sprintf("%s is not told the conversation so far: %v", p.to, err)})
+				r.say(activity.Note{Level: "warning", Message: fmt.Sprintf("%s is not told the conversation so far: %v",
+					p.to, err)})
 			}
 		}
 	}
@@ -256,7 +266,8 @@ func (r *runner) values(end *ending) map[string]any {
 	}
 	state["current_agent"], state["task_status"] = r.Definition.Name, status
 	return map[string]any{
-		"task": map[string]any{"status": status, "result": result}, "output": output, "input": cutTexts(r.asked), "last_tool": last,
+		"task": map[string]any{"status": status, "result": result}, "output": output,
+		"input": cutTexts(r.asked), "last_tool": last,
 		"state": state,
 	}
 }

@@ -50,7 +50,8 @@ func (r *runner) turns(ctx context.Context) ending {
 			}
 		}
 		if anew && !continued {
-			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used", Discard: shown})
+			r.say(activity.Retry{Of: "model", Attempt: 2, Cause: "the answer was cut off before it could be used",
+				Discard: shown})
 		}
 		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
 		if end, ok := r.completion(); ok {
@@ -78,7 +79,8 @@ func (r *runner) turns(ctx context.Context) ending {
 			continued, before = false, "" // the person has said something meanwhile
 			continue
 		case r.tools != nil:
-			return ending{reason: activity.NoCompleteTask, text: fmt.Sprintf("The agent stopped without calling %s.", CompleteTask)}
+			return ending{reason: activity.NoCompleteTask, text: fmt.Sprintf("The agent stopped without calling %s.",
+				CompleteTask)}
 		}
 		return ending{reason: activity.Goal, text: before + textOf(answer)}
 	}

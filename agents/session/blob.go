@@ -52,7 +52,8 @@ func (b *blobs) put(data []byte) (string, error) {
 }
 
 func notKept(size int, err error) error {
-	return fault.New(fault.Unavailable, "session.blob", "Data of %d bytes could not be kept: %w. Make room or repair the disk.", size, err)
+	return fault.New(fault.Unavailable, "session.blob",
+		"Data of %d bytes could not be kept: %w. Make room or repair the disk.", size, err)
 }
 
 // putFrom keeps what a reader has.

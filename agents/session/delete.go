@@ -81,7 +81,8 @@ func (s *Store) delete(id string, asked, dry bool) (gone bool, err error) {
 		return true, nil
 	}
 	if err := s.erase(id); err != nil {
-		return false, fault.New(fault.Unavailable, "session.delete", "Not all of the session %s could be removed: %w. Fix the disk and try again.", id, err)
+		return false, fault.New(fault.Unavailable, "session.delete",
+			"Not all of the session %s could be removed: %w. Fix the disk and try again.", id, err)
 	}
 	return true, nil
 }
@@ -116,7 +117,8 @@ func (s *Store) take(id string, asked bool) (*slot, *Session, error) {
 		}
 		for _, r := range t.session.Runs() {
 			if r.live() {
-				return nil, nil, fault.New(fault.Unavailable, "session.delete", "A run goes on in the session %s (%s, of %s): wait for it or cancel it.", id, r.Run, r.Agent).
+				return nil, nil, fault.New(fault.Unavailable, "session.delete",
+					"A run goes on in the session %s (%s, of %s): wait for it or cancel it.", id, r.Run, r.Agent).
 					Because(fault.Busy, "run", r.Run)
 			}
 		}
@@ -136,7 +138,8 @@ func (s *Store) mayGo(id string, asked bool) (bool, error) {
 	if asked {
 		sum, err := (&activity.Skimmer{Files: s.cfg.Files}).Skim(path, nil)
 		if err == nil && sum.Format > activity.Format {
-			return false, fault.New(fault.Unavailable, "session.delete", "The session %s is left as it is: %s.", id, newer(sum)).Because(fault.Config)
+			return false, fault.New(fault.Unavailable, "session.delete", "The session %s is left as it is: %s.", id,
+				newer(sum)).Because(fault.Config)
 		}
 		return true, nil // a damaged one can be deleted
 	}

@@ -121,7 +121,8 @@ func selected(c *activity.EditorContext) bool {
 }
 
 func sameRange(a, b *activity.EditorContext) bool {
-	return (a.Selection == nil && b.Selection == nil) || (a.Selection != nil && b.Selection != nil && *a.Selection == *b.Selection)
+	return (a.Selection == nil && b.Selection == nil) || (a.Selection != nil && b.Selection != nil &&
+		*a.Selection == *b.Selection)
 }
 
 // selection returns the selected lines, each with its number in the file.

@@ -36,14 +36,16 @@ type fork struct {
 func (s *Store) Fork(ctx context.Context, from *Session, atSeq uint64) (*Session, error) {
 	const op = "session.fork"
 	if last := from.Log.Last(); atSeq == 0 || atSeq > last {
-		return nil, fault.New(fault.Invalid, op, "there is no event %d in the session %s, which has events 1 to %d", atSeq, from.ID, last)
+		return nil, fault.New(fault.Invalid, op, "there is no event %d in the session %s, which has events 1 to %d",
+			atSeq, from.ID, last)
 	}
 	// Nobody goes on from what is not sure to be there.
 	if err := from.Log.Commit(ctx, atSeq); err != nil {
 		return nil, err
 	}
 	s.tidy()
-	next, err := s.open(s.NewID(), opening{begin: true, title: forkTitle(from.Info().Title), agent: from.Log.Agent(), fork: &fork{from.ID, activity.Copy{Of: from.Log, Until: atSeq}}})
+	next, err := s.open(s.NewID(), opening{begin: true, title: forkTitle(from.Info().Title), agent: from.Log.Agent(),
+		fork: &fork{from.ID, activity.Copy{Of: from.Log, Until: atSeq}}})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,8 @@ func (s *Store) build(id string, how opening) error {
 	}
 	second := filepath.Join(s.cfg.Dir, segmentName(forkPrefix+id, 2))
 	if err == nil && exists(s.cfg.Files, second) {
-		err = fault.New(fault.Unavailable, op, "The session %s could not be written in one go: the disk failed meanwhile. Try again.", id)
+		err = fault.New(fault.Unavailable, op,
+			"The session %s could not be written in one go: the disk failed meanwhile. Try again.", id)
 	}
 	if err == nil {
 		err = s.cfg.Files.Rename(cfg.Path, filepath.Join(s.cfg.Dir, segmentName(id, 1)))
@@ -93,7 +96,8 @@ func (s *Store) build(id string, how opening) error {
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known
 	}
-	return fault.New(fault.Unavailable, op, "The session %s could not be written: %w. Make room or repair the disk.", id, err)
+	return fault.New(fault.Unavailable, op, "The session %s could not be written: %w. Make room or repair the disk.",
+		id, err)
 }
 
 // recordFork records, in the new session, where it comes from, and ends what goes on

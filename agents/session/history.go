@@ -81,7 +81,8 @@ func (s *Session) foldFiles(e activity.Event) {
 		s.recordChange(e, b)
 	case activity.Rewound:
 		for _, k := range b.Kept {
-			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k, By: byRewind, Complete: true})
+			s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: k,
+				By: byRewind, Complete: true})
 		}
 	case activity.ChangeResolved:
 		s.recordResolution(e, b)
@@ -158,7 +159,8 @@ func (s *Session) recordResolution(e activity.Event, b activity.ChangeResolved) 
 		h.judged = append(h.judged, judgement{e.Agent, valid(b.Baseline), e.Seq})
 		h.judge()
 	case b.Kept != nil:
-		s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: *b.Kept, By: byUndo, Complete: true})
+		s.step(FileStep{Seq: e.Seq, Run: e.Run, Agent: e.Agent, Caller: s.caller(e.Origin), Kept: *b.Kept,
+			By: byUndo, Complete: true})
 	}
 }
 

@@ -188,7 +188,8 @@ func (t *totals) toInfo(id, folder string) Info {
 // totalled are the types of the events that the totals are folded from.
 var totalled = []string{
 	activity.RunStarted{}.Type(), activity.RunState{}.Type(), activity.RunFinished{}.Type(),
-	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ErrorSeen{}.Type(), activity.RouteDecided{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
+	activity.ModelFinished{}.Type(), activity.HandoffStarted{}.Type(), activity.ErrorSeen{}.Type(),
+	activity.RouteDecided{}.Type(), activity.ContextCleared{}.Type(), activity.Forked{}.Type(),
 }
 
 // run returns a run that has started; nil for another.
@@ -220,7 +221,8 @@ func (t *totals) start(e activity.Event, b activity.RunStarted) {
 		return
 	}
 	t.at[o.Run] = len(t.runs)
-	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, call: valid(b.Call), seq: e.Seq, title: title(b.Input), Began: e.Time, Ended: e.Time})
+	t.runs = append(t.runs, Run{Run: o.Run, Agent: o.Agent, State: activity.Running, about: o, call: valid(b.Call),
+		seq: e.Seq, title: title(b.Input), Began: e.Time, Ended: e.Time})
 	t.info.Runs++
 	if !slices.Contains(t.info.Agents, o.Agent) {
 		t.info.Agents = append(t.info.Agents, o.Agent)
@@ -299,7 +301,8 @@ const givenUp = "handoff"
 
 // pending reports whether a run passed control on to one that has not begun.
 func (t *totals) pending(r *Run) bool {
-	return r.over && r.Reason == activity.HandedOff && r.Passed != nil && r.Passed.Run != "" && t.run(r.Passed.Run) == nil
+	return r.over && r.Reason == activity.HandedOff && r.Passed != nil && r.Passed.Run != "" &&
+		t.run(r.Passed.Run) == nil
 }
 
 // title returns the first line of a person's text, cut.

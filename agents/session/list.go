@@ -215,7 +215,8 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 
 // newer says why the log of a newer version is only listed.
 func newer(sum activity.Skimmed) string {
-	return fmt.Sprintf("it was written by agentls %s in a newer form (%d); update agentls to open it", sum.Agentls, sum.Format)
+	return fmt.Sprintf("it was written by agentls %s in a newer form (%d); update agentls to open it",
+		sum.Agentls, sum.Format)
 }
 
 // stat takes the size and the time of the session's newest segment.
@@ -242,7 +243,8 @@ func (s *Store) readInfo(id string) (keptInfo, bool) {
 // a little time.
 func (s *Store) writeInfo(f *foundFiles, info Info) {
 	info.Locked = false
-	data, err := json.Marshal(keptInfo{Format: keptFormat, Size: f.size, Modified: f.modified, Segments: f.segments, Info: info})
+	data, err := json.Marshal(keptInfo{Format: keptFormat, Size: f.size, Modified: f.modified,
+		Segments: f.segments, Info: info})
 	if err != nil {
 		return
 	}

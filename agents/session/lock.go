@@ -38,14 +38,17 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 		ok, err = take(f, path)
 	}
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s cannot be locked: %w. Use another session.", session, err)
+		return nil, fault.New(fault.Unavailable, "session.lock",
+			"The session %s cannot be locked: %w. Use another session.", session, err)
 	}
 	if !ok {
 		who := readHolder(path).String()
-		return nil, fault.New(fault.Unavailable, "session.lock", "The session %s is in use by %s; use another session, or end that one first.", session, who).
+		return nil, fault.New(fault.Unavailable, "session.lock",
+			"The session %s is in use by %s; use another session, or end that one first.", session, who).
 			Because(fault.Busy, "session", session, "holder", who)
 	}
-	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339), PID: os.Getpid()}); err == nil {
+	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339),
+		PID: os.Getpid()}); err == nil {
 		// The lock holds without it; who asks is told less.
 		_ = os.WriteFile(path, append(content, '\n'), 0o600)
 	}

@@ -59,7 +59,8 @@ func (s *Store) AgentOf(id string) string {
 	if s.cfg.Dir == "" || CheckID(id) != nil {
 		return ""
 	}
-	sum, err := (&activity.Skimmer{Files: s.cfg.Files, Segments: 1}).Skim(filepath.Join(s.cfg.Dir, segmentName(id, 1)), nil)
+	sum, err := (&activity.Skimmer{Files: s.cfg.Files, Segments: 1}).Skim(filepath.Join(s.cfg.Dir,
+		segmentName(id, 1)), nil)
 	if err != nil {
 		return "" // who opens it is told
 	}
@@ -69,7 +70,8 @@ func (s *Store) AgentOf(id string) string {
 // skim reads the log of a session that is not open whole.
 func (s *Store) skim(id string) (Info, []Run, error) {
 	var t totals
-	sum, err := (&activity.Skimmer{Types: totalled, Files: s.cfg.Files, Max: math.MaxInt64}).Skim(filepath.Join(s.cfg.Dir, segmentName(id, 1)), t.apply)
+	sum, err := (&activity.Skimmer{Types: totalled, Files: s.cfg.Files,
+		Max: math.MaxInt64}).Skim(filepath.Join(s.cfg.Dir, segmentName(id, 1)), t.apply)
 	if fault.KindOf(err) == fault.NotFound {
 		return Info{}, nil, unknown(id)
 	}

@@ -123,7 +123,8 @@ func (s *Session) foldProgress(e activity.Event) {
 			caller.told.Delegated.add(p.told, b)
 			caller.told.Changes = append(caller.told.Changes, b.Changes...)
 		}
-		if p.told.Limit = limitOf(b.Reason); !s.passes(e.Run) && (p.told.Limit == "" || e.Context != "") { // a context of its own goes with its run
+		if p.told.Limit = limitOf(b.Reason); !s.passes(e.Run) &&
+			(p.told.Limit == "" || e.Context != "") { // a context of its own goes with its run
 			delete(s.progress, e.Run)
 		}
 		return
@@ -420,7 +421,8 @@ func (s *Session) abort(run string) uint64 {
 	used = used.Add(p.Delegated.Usage)
 	// Read again, it is the same: no list is nil.
 	changes := append([]activity.Change{}, p.Changes...)
-	s.Log.Append(p.Run.about, activity.RunState{From: p.Run.State, To: activity.Finished, Why: string(activity.Aborted)}, 0)
+	s.Log.Append(p.Run.about, activity.RunState{From: p.Run.State, To: activity.Finished,
+		Why: string(activity.Aborted)}, 0)
 	return s.Log.Append(p.Run.about, activity.RunFinished{
 		Reason: activity.Aborted, Usage: used, Turns: p.Turn, ToolCalls: p.ToolCalls,
 		Chain:      []activity.Link{{Run: run, Agent: p.Run.Agent, DurationMs: p.Active.Milliseconds(), Usage: used}},

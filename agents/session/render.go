@@ -87,7 +87,8 @@ func resource(r *activity.Resource) string {
 	if strings.HasSuffix(r.Text, "\n") {
 		end = ""
 	}
-	return name + lineRange(", ", r.Range) + ":\n" + fence + strings.TrimPrefix(path.Ext(name), ".") + "\n" + r.Text + end + fence
+	return name + lineRange(", ", r.Range) + ":\n" + fence + strings.TrimPrefix(path.Ext(name), ".") +
+		"\n" + r.Text + end + fence
 }
 
 // diagnostics lists LSP diagnostics, one a line.
@@ -112,7 +113,8 @@ func diagnostics(uri string, items json.RawMessage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Diagnostics of %s:", name)
 	for _, d := range list {
-		fmt.Fprintf(&b, "\n- line %d, column %d: %s: %s", d.Range.Start.Line+1, d.Range.Start.Character+1, severity(d.Severity), d.Message)
+		fmt.Fprintf(&b, "\n- line %d, column %d: %s: %s", d.Range.Start.Line+1, d.Range.Start.Character+1,
+			severity(d.Severity), d.Message)
 		switch {
 		case d.Source != "" && d.Code != nil:
 			fmt.Fprintf(&b, " (%s %v)", d.Source, d.Code)

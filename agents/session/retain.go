@@ -34,7 +34,8 @@ func (s *Store) Retain(p Retention) (removed []string, err error) {
 	for i, info := range all {
 		old := p.Days > 0 && info.UpdatedAt.Before(oldest)
 		many := p.MaxSessions > 0 && i >= p.MaxSessions
-		if (!old && !many) || info.Locked || info.Problem != "" || info.State != Idle || slices.Contains(p.Pinned, info.Session) {
+		if (!old && !many) || info.Locked || info.Problem != "" || info.State != Idle ||
+			slices.Contains(p.Pinned, info.Session) {
 			continue
 		}
 		gone, failed := s.delete(info.Session, false, p.Dry)
@@ -46,7 +47,8 @@ func (s *Store) Retain(p Retention) (removed []string, err error) {
 		}
 		removed = append(removed, info.Session)
 		if s.cfg.Log != nil {
-			s.cfg.Log.Info("session not kept", "session", info.Session, "title", info.Title, "updated", info.UpdatedAt, "dry", p.Dry)
+			s.cfg.Log.Info("session not kept", "session", info.Session, "title", info.Title, "updated",
+				info.UpdatedAt, "dry", p.Dry)
 		}
 	}
 	return removed, err

@@ -174,7 +174,8 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 	s.rewinding.Lock()
 	defer s.rewinding.Unlock()
 	if last := s.Log.Last(); toSeq == 0 || toSeq > last {
-		return 0, fault.New(fault.Invalid, op, "there is no event %d in the session %s, which has events 1 to %d", toSeq, s.ID, last)
+		return 0, fault.New(fault.Invalid, op, "there is no event %d in the session %s, which has events 1 to %d",
+			toSeq, s.ID, last)
 	}
 	s.mu.Lock()
 	var live string
@@ -196,7 +197,8 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 	warm := s.warm
 	s.mu.Unlock()
 	if live != "" {
-		return 0, fault.New(fault.Unavailable, op, "A run goes on in the session %s (%s): wait for it or cancel it.", s.ID, live).
+		return 0, fault.New(fault.Unavailable, op, "A run goes on in the session %s (%s): wait for it or cancel it.",
+			s.ID, live).
 			Because(fault.Busy, "run", live)
 	}
 	if !warm {

@@ -51,7 +51,8 @@ type Session struct {
 // blank returns a session that nothing has happened in.
 func (s *Store) blank(id string) *Session {
 	return &Session{
-		ID: id, store: s, warm: true, views: make(map[string]*view), marks: make(map[string][]mark), purged: make(map[string]uint64),
+		ID: id, store: s, warm: true, views: make(map[string]*view), marks: make(map[string][]mark),
+		purged:   make(map[string]uint64),
 		progress: make(map[string]*progress), files: make(map[string]*FileHistory),
 	}
 }
@@ -177,7 +178,8 @@ func (s *Session) Clear(agent string, purge bool) (seq uint64, err error) {
 	s.mu.Unlock()
 	switch {
 	case live != "":
-		return 0, fault.New(fault.Unavailable, "session.clear", "%s has a run in the session %s (%s): wait for it or cancel it.", agent, s.ID, live).
+		return 0, fault.New(fault.Unavailable, "session.clear",
+			"%s has a run in the session %s (%s): wait for it or cancel it.", agent, s.ID, live).
 			Because(fault.Busy, "run", live)
 	case empty:
 		return 0, nil
@@ -303,11 +305,13 @@ func (s *Session) waitingRuns() []activity.Event {
 // (REL-103). A paused one stays paused (spec 3.5).
 func (s *Session) interrupt() {
 	for _, e := range s.waitingRuns() {
-		s.Log.Append(e.Origin, activity.RunState{To: activity.Interrupted, Why: "the daemon ended while the run waited for its turn"}, 0)
+		s.Log.Append(e.Origin, activity.RunState{To: activity.Interrupted,
+			Why: "the daemon ended while the run waited for its turn"}, 0)
 	}
 	for _, r := range s.Runs() {
 		if r.live() {
-			s.Log.Append(r.about, activity.RunState{From: r.State, To: activity.Interrupted, Why: "the daemon ended", Resumes: "agents/resume"}, 0)
+			s.Log.Append(r.about, activity.RunState{From: r.State, To: activity.Interrupted, Why: "the daemon ended",
+				Resumes: "agents/resume"}, 0)
 		}
 	}
 }

@@ -110,7 +110,8 @@ func (s *Session) foldState(e activity.Event) {
 		}
 	case activity.ToolState:
 		if b.State.Terminal() {
-			s.setTask(e.Seq, st.status, st.agent, action{"tool_call", e.Time, e.Agent, [6]string{"tool", b.Name, "call", b.Call, "status", string(b.State)}})
+			s.setTask(e.Seq, st.status, st.agent, action{"tool_call", e.Time, e.Agent,
+				[6]string{"tool", b.Name, "call", b.Call, "status", string(b.State)}})
 		}
 	case activity.ModelFinished:
 		if e.Run != "" {
@@ -189,7 +190,10 @@ func (s *Session) backState(seq, toSeq uint64) {
 	if past == nil {
 		past = s.stateAfter(toSeq)
 	}
-	maps.DeleteFunc(past.vars, func(_ stateKey, v variable) bool { return s.purged[v.agent] > v.seq }) // was erased since
+	maps.DeleteFunc(past.vars, func(_ stateKey,
+		v variable) bool {
+		return s.purged[v.agent] > v.seq
+	}) // was erased since
 	for key := range s.state.vars {
 		if _, stays := past.vars[key]; !stays {
 			s.setVariable(seq, key, nil)
@@ -224,7 +228,8 @@ func (s *Session) stateAfter(seq uint64) *state {
 // tellState returns the state with the given values. s.mu is held.
 func (s *Session) tellState(set map[string]Value) activity.SessionState {
 	st := &s.state
-	out := activity.SessionState{TaskStatus: cmp.Or(st.status, "pending"), CurrentAgent: st.agent, Variables: make(map[string]json.RawMessage)}
+	out := activity.SessionState{TaskStatus: cmp.Or(st.status, "pending"), CurrentAgent: st.agent,
+		Variables: make(map[string]json.RawMessage)}
 	for key, v := range set {
 		if key == currentTask {
 			_ = json.Unmarshal(v.JSON, &out.CurrentTask) // SetState took a text
@@ -232,11 +237,13 @@ func (s *Session) tellState(set map[string]Value) activity.SessionState {
 		}
 		out.Variables[key] = v.JSON
 	}
-	if st.status == "in_progress" && !slices.ContainsFunc(s.total.runs, func(r Run) bool { return r.State != activity.Finished }) {
+	if st.status == "in_progress" && !slices.ContainsFunc(s.total.runs,
+		func(r Run) bool { return r.State != activity.Finished }) {
 		out.TaskStatus = "pending" // a rewind left a task that nobody works at any more
 	}
 	if a := st.last; a.kind != "" {
-		out.LastAction = &activity.Action{Type: a.kind, Timestamp: a.at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Details: map[string]string{"agent": a.agent}}
+		out.LastAction = &activity.Action{Type: a.kind, Timestamp: a.at.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+			Details: map[string]string{"agent": a.agent}}
 		for i := 0; i < len(a.details) && a.details[i] != ""; i += 2 {
 			out.LastAction.Details[a.details[i]] = valid(a.details[i+1])
 		}
@@ -283,7 +290,8 @@ func (s *Session) State() (activity.SessionState, error) {
 // that there is not, else that of reading the log.
 func (s *Session) StateAt(seq uint64) (activity.SessionState, error) {
 	if last := s.Log.Last(); seq == 0 || seq > last {
-		return activity.SessionState{}, fault.New(fault.Invalid, "session.state", "there is no event %d in the session %s, which has events 1 to %d", seq, s.ID, last)
+		return activity.SessionState{}, fault.New(fault.Invalid, "session.state",
+			"there is no event %d in the session %s, which has events 1 to %d", seq, s.ID, last)
 	}
 	past := s.store.blank(s.ID)
 	if err := s.Log.Replay(seq, past.fold); err != nil {
@@ -324,7 +332,8 @@ func (s *Session) SetState(ctx context.Context, o activity.Origin, run, key stri
 	b := activity.StateChanged{Key: key, Value: to.JSON, Taint: to.Taint}
 	if strings.HasPrefix(key, ofRun) {
 		if run == "" {
-			return 0, fault.New(fault.Invalid, "session.state", "the key %s lives for a run, and there is none here; use a key without temp:", key)
+			return 0, fault.New(fault.Invalid, "session.state",
+				"the key %s lives for a run, and there is none here; use a key without temp:", key)
 		}
 		b.Run = run
 	}
@@ -358,7 +367,9 @@ func (s *Session) checkState(key string, value json.RawMessage) (json.RawMessage
 	}
 	value = compact(value)
 	if len(value) > maxStateValue {
-		return nil, fault.New(fault.Invalid, op, "the value of %s has %d bytes, and %d are allowed; put it in a file and its path here", key, len(value), maxStateValue)
+		return nil, fault.New(fault.Invalid, op,
+			"the value of %s has %d bytes, and %d are allowed; put it in a file and its path here", key,
+			len(value), maxStateValue)
 	}
 	var text string
 	if key == currentTask && value != nil && json.Unmarshal(value, &text) != nil {
@@ -408,7 +419,8 @@ func (s *Session) fits(key stateKey, to Value) (same bool, err error) {
 // room refuses a value for which there is none.
 func room(whose string, size int, key string, value json.RawMessage) error {
 	if value != nil && size+len(key)+len(value) > maxStateSize {
-		return fault.New(fault.Invalid, "session.state", "the values of %s have %d bytes, and %s would be more than the %d that are allowed; remove some (set them to null)", whose, size, key, maxStateSize)
+		return fault.New(fault.Invalid, "session.state",
+			"the values of %s have %d bytes, and %s would be more than the %d that are allowed; remove some (set them to null)", whose, size, key, maxStateSize)
 	}
 	return nil
 }
@@ -426,10 +438,14 @@ func (s *Session) ClearState(o activity.Origin, only []string) (seq uint64, err 
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(gone, func(a, b stateKey) int { return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.run, b.run)) })
+	slices.SortFunc(gone, func(a, b stateKey) int {
+		return cmp.Or(strings.Compare(a.key, b.key),
+			strings.Compare(a.run, b.run))
+	})
 	for _, key := range gone {
 		if seq = s.Log.Append(o, activity.StateChanged{Key: key.key, Run: key.run}, 0); seq == 0 {
-			return 0, fault.New(fault.Unavailable, "session.state", "The session %s is closed: its state was not cleared.", s.ID)
+			return 0, fault.New(fault.Unavailable, "session.state",
+				"The session %s is closed: its state was not cleared.", s.ID)
 		}
 	}
 	return seq, nil

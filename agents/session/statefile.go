@@ -77,12 +77,14 @@ func (v *values) load() (map[string]Value, error) {
 		err = errors.New("it is not what agentls wrote")
 	default:
 		var data []byte
-		if data, err = os.ReadFile(v.file); err == nil && (json.Unmarshal(data, &read) != nil || read.Version != valuesVersion) {
+		if data, err = os.ReadFile(v.file); err == nil && (json.Unmarshal(data, &read) != nil ||
+			read.Version != valuesVersion) {
 			err = errors.New("it is not understood")
 		}
 	}
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "session.state", "the values of %s cannot be read from %s: %w; fix or remove the file", v.whose, v.file, err)
+		return nil, fault.New(fault.Unavailable, "session.state",
+			"the values of %s cannot be read from %s: %w; fix or remove the file", v.whose, v.file, err)
 	}
 	all := make(map[string]Value, len(read.Values))
 	for key, kept := range read.Values {

@@ -110,7 +110,8 @@ func New(cfg Config) *Store {
 	}
 	s := &Store{
 		cfg: cfg, blobs: &blobs{files: cfg.Files}, slots: make(map[string]*slot),
-		user: values{file: cfg.UserState, whose: "the person"}, workspace: values{file: cfg.WorkspaceState, whose: "the workspace"},
+		user:      values{file: cfg.UserState, whose: "the person"},
+		workspace: values{file: cfg.WorkspaceState, whose: "the workspace"},
 	}
 	if cfg.Dir != "" {
 		s.blobs.dir = filepath.Join(cfg.Dir, "blobs")
@@ -233,7 +234,8 @@ func (s *Store) adopt(session *Session, held error) {
 	}
 	if first && held != nil {
 		_, data := fault.ReasonOf(held)
-		session.Note = fmt.Sprintf("The session %s is in use by %v, so this is %s.", Default, data["holder"], session.ID)
+		session.Note = fmt.Sprintf("The session %s is in use by %v, so this is %s.", Default,
+			data["holder"], session.ID)
 	}
 	note := session.Note
 	s.mu.Unlock()
@@ -315,7 +317,8 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 			return nil, unknown(id)
 		}
 		if err := makeDir(s.cfg.Dir); err != nil {
-			return nil, fault.New(fault.Unavailable, "session.open", "The folder of the sessions cannot be made: %w. Fix it, or turn agents.contextPersistence off.", err)
+			return nil, fault.New(fault.Unavailable, "session.open",
+				"The folder of the sessions cannot be made: %w. Fix it, or turn agents.contextPersistence off.", err)
 		}
 		if session.lock, err = acquire(filepath.Join(s.cfg.Dir, id+".lock"), id, s.cfg.Owner, s.cfg.Now()); err != nil {
 			return nil, err
@@ -356,7 +359,8 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 // config returns how a session's log is opened, but for its path.
 func (s *Store) config(session *Session, how opening) activity.Config {
 	cfg := activity.Config{
-		Session: session.ID, Version: s.cfg.Version, Title: how.title, Agent: how.agent, Now: s.cfg.Now, Log: s.cfg.Log, Fold: session.fold, Blob: s.blobs.get,
+		Session: session.ID, Version: s.cfg.Version, Title: how.title, Agent: how.agent, Now: s.cfg.Now, Log: s.cfg.Log,
+		Fold: session.fold, Blob: s.blobs.get,
 		Mask: s.cfg.Mask, Files: s.cfg.Files,
 	}
 	if s.cfg.Dir != "" {
@@ -369,7 +373,8 @@ func (s *Store) config(session *Session, how opening) activity.Config {
 }
 
 func unknown(id string) error {
-	return fault.New(fault.NotFound, "session.get", "There is no session %s; agents/session/list names those there are.", id).
+	return fault.New(fault.NotFound, "session.get",
+		"There is no session %s; agents/session/list names those there are.", id).
 		Because(fault.UnknownSession, "session", id)
 }
 

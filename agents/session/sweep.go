@@ -44,7 +44,8 @@ func (s *Store) sweep(names []string) error {
 		}
 	}
 	if err != nil {
-		return fault.New(fault.Unavailable, "session.sweep", "Data beside the sessions could not be erased: %w. Fix the disk and try again.", err)
+		return fault.New(fault.Unavailable, "session.sweep",
+			"Data beside the sessions could not be erased: %w. Fix the disk and try again.", err)
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func (v *view) apply(e activity.Event) {
 		v.run, v.turn = e.Run, e.Seq
 		v.take()
 	case activity.RunState:
-		if b.To == activity.Running && (b.From == activity.Interrupted || b.From == activity.Paused || b.From == activity.Finished) {
+		if b.To == activity.Running && (b.From == activity.Interrupted || b.From == activity.Paused ||
+			b.From == activity.Finished) {
 			v.editor = nil // time has passed: it is told whole again (spec 3.6)
 		}
 	case activity.ModelFinished:

@@ -79,7 +79,8 @@ func (f *folder) look(ctx context.Context) (v *view, err error) {
 }
 
 func (f *folder) tooMany() error {
-	return fault.New(fault.Unavailable, "snapshot.look", "%s has more than %d files that git does not ignore", f.path, f.store.Limits.Files)
+	return fault.New(fault.Unavailable, "snapshot.look", "%s has more than %d files that git does not ignore",
+		f.path, f.store.Limits.Files)
 }
 
 func (f *folder) git(ctx context.Context, c git.Command) ([]byte, error) {
@@ -204,7 +205,8 @@ func (f *folder) sort(paths []string, v *view) (adds, removes []string, err erro
 		}
 	}
 	if total > f.store.Limits.Folder {
-		return nil, nil, fault.New(fault.Unavailable, "snapshot.look", "%s holds more than %d MiB that git does not ignore", f.path, f.store.Limits.Folder>>20)
+		return nil, nil, fault.New(fault.Unavailable, "snapshot.look",
+			"%s holds more than %d MiB that git does not ignore", f.path, f.store.Limits.Folder>>20)
 	}
 	return adds, removes, nil
 }
@@ -233,7 +235,8 @@ func (f *folder) update(ctx context.Context, adds, removes []string) error {
 		}
 	}
 	for try := 0; len(adds) > 0; try++ {
-		c := git.Command{Args: []string{"update-index", "-z", "--add", "--remove", "--replace", "--stdin"}, Input: lines(adds)}
+		c := git.Command{Args: []string{"update-index", "-z", "--add", "--remove", "--replace",
+			"--stdin"}, Input: lines(adds)}
 		_, err := f.git(ctx, c)
 		if err == nil {
 			return nil

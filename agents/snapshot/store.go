@@ -113,7 +113,8 @@ func (s *Store) folder(ctx context.Context, path string) (*folder, error) {
 		s.git = program
 	}
 	sum := sha256.Sum256([]byte(path))
-	f := &folder{store: s, path: path, dir: filepath.Join(s.Dir, hex.EncodeToString(sum[:8])), windows: make(map[*window]bool), wrote: make(map[string]string)}
+	f := &folder{store: s, path: path, dir: filepath.Join(s.Dir, hex.EncodeToString(sum[:8])),
+		windows: make(map[*window]bool), wrote: make(map[string]string)}
 	f.root, f.scope = rootOf(path, s.Home)
 	f.repository = s.git.Own(f.dir, f.root)
 	if err := f.create(s.Now()); err != nil {
@@ -182,7 +183,8 @@ func (f *folder) create(now time.Time) error {
 	bits := runtime.GOOS != "windows"
 	folds := runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 	config := fmt.Sprintf("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfilemode = %t\n\tsymlinks = %t\n\tignorecase = %t\n\tcompression = 1\n"+
-		"\tfsyncMethod = batch\n[gc]\n\tpruneExpire = 1.day.ago\n\tautoDetach = false\n\tpackRefs = false\n", bits, bits, folds)
+		"\tfsyncMethod = batch\n[gc]\n\tpruneExpire = 1.day.ago\n\tautoDetach = false\n\tpackRefs = false\n", bits,
+		bits, folds)
 	for name, text := range map[string]string{
 		"HEAD": "ref: refs/heads/none\n", "config": config,
 		// What a project says about the conversion of files does not count: each byte does.
@@ -200,7 +202,8 @@ func (f *folder) create(now time.Time) error {
 	pending, err := os.ReadDir(filepath.Join(f.dir, "refs", "pending"))
 	for _, entry := range pending {
 		if info, err := entry.Info(); err == nil && now.Sub(info.ModTime()) > oldest {
-			_ = os.Remove(filepath.Join(f.dir, "refs", "pending", entry.Name())) // it is looked at again by the next daemon
+			_ = os.Remove(filepath.Join(f.dir, "refs", "pending",
+				entry.Name())) // it is looked at again by the next daemon
 		}
 	}
 	return err

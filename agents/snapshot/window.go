@@ -214,7 +214,8 @@ func (part *window) notes(now *view) []string {
 		if len(shown) < len(now.nested) {
 			more = fmt.Sprintf(" and %d more", len(now.nested)-len(shown))
 		}
-		notes = append(notes, fmt.Sprintf("what commands do in repositories of their own is not kept: %s%s", strings.Join(shown, ", "), more))
+		notes = append(notes, fmt.Sprintf("what commands do in repositories of their own is not kept: %s%s",
+			strings.Join(shown, ", "), more))
 	}
 	return notes
 }
@@ -300,14 +301,16 @@ func mode(octal string) Mode {
 func (f *folder) differences(ctx context.Context, from, to string) ([]*entry, error) {
 	var entries []*entry
 	var head []string
-	err := f.list(ctx, git.Command{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to}}, func(text string) error {
+	err := f.list(ctx, git.Command{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from,
+		to}}, func(text string) error {
 		if head == nil { // :100644 100755 SHA SHA M
 			if head = strings.Fields(strings.TrimPrefix(text, ":")); len(head) != 5 {
 				return fault.New(fault.Internal, "snapshot.differences", "git says %q", text)
 			}
 			return nil
 		}
-		entries = append(entries, &entry{path: text, modes: [2]string{head[0], head[1]}, shas: [2]string{head[2], head[3]}})
+		entries = append(entries, &entry{path: text, modes: [2]string{head[0], head[1]},
+			shas: [2]string{head[2], head[3]}})
 		head = nil
 		return nil
 	})
@@ -317,7 +320,8 @@ func (f *folder) differences(ctx context.Context, from, to string) ([]*entry, er
 
 // contents calls each for entries with the sizes of their contents, and with what
 // reads these; it is to be called once.
-func (f *folder) contents(ctx context.Context, entries []*entry, each func(e *entry, sizes [2]int64, read func() ([2][]byte, error)) error) error {
+func (f *folder) contents(ctx context.Context, entries []*entry,
+	each func(e *entry, sizes [2]int64, read func() ([2][]byte, error)) error) error {
 	var shas []string
 	for _, e := range entries {
 		for side, sha := range e.shas {
@@ -331,28 +335,29 @@ func (f *folder) contents(ctx context.Context, entries []*entry, each func(e *en
 	if err != nil {
 		return err
 	}
-	_, err = f.git(ctx, git.Command{Args: []string{"cat-file", "--batch"}, Input: input, Output: func(r io.Reader) error {
-		in := bufio.NewReaderSize(r, 1<<16)
-		for _, e := range entries {
-			var size [2]int64
-			for side, sha := range e.shas {
-				size[side] = sizes[sha]
-			}
-			err := each(e, size, func() (data [2][]byte, err error) {
+	_, err = f.git(ctx, git.Command{Args: []string{"cat-file", "--batch"}, Input: input,
+		Output: func(r io.Reader) error {
+			in := bufio.NewReaderSize(r, 1<<16)
+			for _, e := range entries {
+				var size [2]int64
 				for side, sha := range e.shas {
-					if mode(e.modes[side]) == None || err != nil {
-						continue
-					}
-					data[side], err = object(in, sha, sizes[sha])
+					size[side] = sizes[sha]
 				}
-				return data, err
-			})
-			if err != nil {
-				return err
+				err := each(e, size, func() (data [2][]byte, err error) {
+					for side, sha := range e.shas {
+						if mode(e.modes[side]) == None || err != nil {
+							continue
+						}
+						data[side], err = object(in, sha, sizes[sha])
+					}
+					return data, err
+				})
+				if err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}})
+			return nil
+		}})
 	return err
 }
 
@@ -363,7 +368,8 @@ func object(in *bufio.Reader, sha string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(head, sha+" blob ") {
-		return nil, fault.New(fault.Unavailable, "snapshot.object", "the content %s is not kept: %s", sha, strings.TrimSpace(head))
+		return nil, fault.New(fault.Unavailable, "snapshot.object", "the content %s is not kept: %s", sha,
+			strings.TrimSpace(head))
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(in, data); err != nil {
@@ -374,7 +380,8 @@ func object(in *bufio.Reader, sha string, size int64) ([]byte, error) {
 
 // sizes returns how large contents are.
 func (f *folder) sizes(ctx context.Context, input []byte) (map[string]int64, error) {
-	out, err := f.git(ctx, git.Command{Args: []string{"cat-file", "--batch-check=%(objectname) %(objectsize)"}, Input: input})
+	out, err := f.git(ctx, git.Command{Args: []string{"cat-file",
+		"--batch-check=%(objectname) %(objectsize)"}, Input: input})
 	if err != nil {
 		return nil, err
 	}

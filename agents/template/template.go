@@ -34,7 +34,8 @@ var builtin = []string{"debugging", "code-review", "documentation", "test-genera
 
 // aliases are other names of built-in templates (spec 1.6).
 var aliases = map[string]string{
-	"debug": "debugging", "review": "code-review", "docs": "documentation", "test": "test-generator", "testing": "test-generator",
+	"debug": "debugging", "review": "code-review", "docs": "documentation", "test": "test-generator",
+	"testing": "test-generator",
 }
 
 // Folder is where the person's templates lie, below their folder of agents.
@@ -91,17 +92,21 @@ func Find(dir, name string) (Template, error) {
 				continue
 			}
 			if t.Problem != "" {
-				return Template{}, fault.New(fault.Invalid, "template.find", "the template %s (%s) is not valid: %s", t.Name, t.Path, t.Problem)
+				return Template{}, fault.New(fault.Invalid, "template.find", "the template %s (%s) is not valid: %s",
+					t.Name, t.Path, t.Problem)
 			}
 			return t, nil
 		}
 	}
 	far := func(other string) int { return definition.Distance(strings.ToLower(name), other) }
-	near := slices.MinFunc(append(slices.Sorted(maps.Keys(aliases)), names...), func(a, b string) int { return far(a) - far(b) })
+	near := slices.MinFunc(append(slices.Sorted(maps.Keys(aliases)), names...),
+		func(a, b string) int { return far(a) - far(b) })
 	if far(near) <= 2 {
-		return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; did you mean %s?", name, near)
+		return Template{}, fault.New(fault.NotFound, "template.find",
+			"there is no template %s; did you mean %s?", name, near)
 	}
-	return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; there are %s", name, strings.Join(names, ", "))
+	return Template{}, fault.New(fault.NotFound, "template.find", "there is no template %s; there are %s", name,
+		strings.Join(names, ", "))
 }
 
 // Test returns a file of tests for an agent that is made from a template, by its name or

@@ -157,7 +157,8 @@ func (s *Schema) rename(object map[string]any) error {
 			continue
 		}
 		if _, twice := object[name]; twice {
-			return Errorf(CodeArgs, "The arguments do not fit the tool:\n/%s: given twice, as %s too", name, Name(other))
+			return Errorf(CodeArgs, "The arguments do not fit the tool:\n/%s: given twice, as %s too", name,
+				Name(other))
 		}
 		object[name] = value
 		delete(object, other)
@@ -297,7 +298,8 @@ func (p *parser) array(depth int) (any, error) {
 // error: checks reckon exactly, with as many digits as the number stands for.
 func number(n string) (json.Number, error) {
 	if len(n) > maxNumber {
-		return "", fmt.Errorf("the number %s… has %d characters, more than the %d that are taken", n[:20], len(n), maxNumber)
+		return "", fmt.Errorf("the number %s… has %d characters, more than the %d that are taken",
+			n[:20], len(n), maxNumber)
 	}
 	digits, exponent := n, 0
 	if at := strings.IndexAny(n, "eE"); at >= 0 {

@@ -22,7 +22,8 @@ type Enclosure struct {
 // and calls release when nothing of it is left: release returns the protected places
 // that are new or changed since, whoever did it. The error says, after "it", why there
 // is no wall.
-func Confine(ctx context.Context, job *process.Job, cmd *exec.Cmd, e Enclosure) (start func() (*process.Child, error), release func() ([]string, error), err error) {
+func Confine(ctx context.Context, job *process.Job, cmd *exec.Cmd, e Enclosure) (start func() (*process.Child, error),
+	release func() ([]string, error), err error) {
 	none := func() ([]string, error) { return nil, nil }
 	if e.Access == "" || e.Access == sandbox.Full || e.Sandbox == nil {
 		return func() (*process.Child, error) { return job.StartReaped(cmd) }, none, nil

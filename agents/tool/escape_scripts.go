@@ -31,7 +31,10 @@ func Lookalikes(texts ...string) []string {
 		if isASCII(text) && !strings.Contains(strings.ToLower(text), "xn--") {
 			continue
 		}
-		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`()<>[]{},;|&=", r) }) {
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+			return unicode.IsSpace(r) ||
+				strings.ContainsRune("\"'`()<>[]{},;|&=", r)
+		}) {
 			f.look(word)
 		}
 	}
@@ -243,13 +246,19 @@ const latinLooks = "асеорхуіјѕһԁԛԝӏАВЕКМНОРСТХУЅІЈ
 // signs are characters that look like an ASCII one. They are of no script, or of
 // Latin.
 var signs = map[rune]struct{ like, name string }{
-	0x212a: {"K", "kelvin sign"}, 0x212b: {"Å", "angstrom sign"}, 0x2044: {"/", "fraction slash"}, 0x2215: {"/", "division slash"}, 0x29f8: {"/", "big solidus"}, 0x2216: {`\`, "set minus"}, 0x3002: {".", "ideographic full stop"}, 0xff61: {".", "halfwidth full stop"}, 0x2024: {".", "one dot leader"}, 0xa789: {":", "modifier colon"}, 0x2236: {":", "ratio"}, 0x2010: {"-", "hyphen"}, 0x2011: {"-", "non-breaking hyphen"},
+	0x212a: {"K", "kelvin sign"}, 0x212b: {"Å", "angstrom sign"}, 0x2044: {"/", "fraction slash"},
+	0x2215: {"/", "division slash"}, 0x29f8: {"/", "big solidus"}, 0x2216: {`\`, "set minus"},
+	0x3002: {".", "ideographic full stop"}, 0xff61: {".", "halfwidth full stop"}, 0x2024: {".", "one dot leader"},
+	0xa789: {":", "modifier colon"}, 0x2236: {":", "ratio"}, 0x2010: {"-", "hyphen"},
+	0x2011: {"-", "non-breaking hyphen"},
 	0x2012: {"-", "figure dash"}, 0x2212: {"-", "minus sign"},
-	0x017f: {"s", "long s"}, 0x0131: {"i", "dotless i"}, 0x037e: {";", "greek question mark"}, 0x01c0: {"|", "dental click"},
+	0x017f: {"s", "long s"}, 0x0131: {"i", "dotless i"}, 0x037e: {";", "greek question mark"},
+	0x01c0: {"|", "dental click"},
 }
 
 // scripts are those that letters are told apart by, the commonest first.
-var scripts = []string{"Latin", "Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian", "Hebrew", "Arabic", "Devanagari", "Thai", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Lisu", "Deseret", "Glagolitic", "Runic"}
+var scripts = []string{"Latin", "Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian", "Hebrew", "Arabic",
+	"Devanagari", "Thai", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Lisu", "Deseret", "Glagolitic", "Runic"}
 
 // scriptOf returns the script of a letter; "" for other characters, and for
 // letters of no script of the table but ASCII's.

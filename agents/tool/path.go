@@ -106,7 +106,9 @@ func resolve(env *Env, path, blobs string) (Place, error) {
 	}
 	if info == nil && !p.Blob {
 		if _, err := os.Stat(p.Folder); errors.Is(err, fs.ErrNotExist) {
-			return Place{}, Errorf(CodeNotFound, "%s: the folder %s is not there any more: it was removed, moved or unmounted. Tell the person.", Name(path), Name(p.Folder))
+			return Place{}, Errorf(CodeNotFound,
+				"%s: the folder %s is not there any more: it was removed, moved or unmounted. Tell the person.",
+				Name(path), Name(p.Folder))
 		}
 	}
 	p.Rel = real

@@ -10,14 +10,20 @@ import (
 // protectedFolders are the folders in which each file is protected.
 var protectedFolders = map[string]string{
 	".git": "git's own files", ".gemini": "the configuration of agents", ".vscode": "the editor's configuration",
-	".idea": "the editor's configuration", ".cursor": "the editor's configuration", ".claude": "the configuration of agents",
-	".codex": "the configuration of agents", ".husky": "hooks that run on commit", ".devcontainer": "the configuration of containers",
-	".circleci": "the configuration of CI", ".buildkite": "the configuration of CI", ".woodpecker": "the configuration of CI",
-	".githooks": "hooks that run on commit", ".direnv": "an environment that loads by itself",
+	".idea": "the editor's configuration", ".cursor": "the editor's configuration",
+	".claude": "the configuration of agents",
+	".codex":  "the configuration of agents", ".husky": "hooks that run on commit",
+	".devcontainer": "the configuration of containers",
+	".circleci":     "the configuration of CI", ".buildkite": "the configuration of CI",
+	".woodpecker": "the configuration of CI",
+	".githooks":   "hooks that run on commit", ".direnv": "an environment that loads by itself",
 	".hg": "the files of version control", ".svn": "the files of version control",
-	".zed": "the editor's configuration", ".helix": "the editor's configuration", ".mvn": "what builds load by themselves",
-	".windsurf": "the configuration of agents", ".opencode": "the configuration of agents", ".continue": "the configuration of agents",
-	".roo": "the configuration of agents", ".kiro": "the configuration of agents", ".junie": "the configuration of agents",
+	".zed": "the editor's configuration", ".helix": "the editor's configuration",
+	".mvn":      "what builds load by themselves",
+	".windsurf": "the configuration of agents", ".opencode": "the configuration of agents",
+	".continue": "the configuration of agents",
+	".roo":      "the configuration of agents", ".kiro": "the configuration of agents",
+	".junie":      "the configuration of agents",
 	".clinerules": "instructions that agents load",
 }
 
@@ -25,7 +31,8 @@ var protectedFolders = map[string]string{
 // as sequences of names. What lies below them is protected too.
 var protectedPaths = map[string][]protectedPath{
 	".github": {
-		{"workflows", "the configuration of CI"}, {"actions", "the configuration of CI"}, {"agents", "the configuration of agents"},
+		{"workflows", "the configuration of CI"}, {"actions", "the configuration of CI"},
+		{"agents", "the configuration of agents"},
 		{"copilot-instructions.md", "instructions that agents load"}, {"instructions", "instructions that agents load"},
 		{"prompts", "instructions that agents load"}, {"chatmodes", "the configuration of agents"},
 	},
@@ -42,29 +49,40 @@ var protectedFiles = map[string]string{
 	".mcp.json": "the configuration of MCP servers", "mcp.json": "the configuration of MCP servers",
 	".envrc": "an environment that loads by itself", "gemini.md": "instructions that every agent loads",
 	".gitmodules": "git's own files", ".gitconfig": "git's own files", ".gitattributes": "git's own files",
-	"lefthook.yml": "hooks that run on commit", "lefthook.yaml": "hooks that run on commit", "lefthook.toml": "hooks that run on commit",
-	"lefthook.json": "hooks that run on commit", ".lefthook.yml": "hooks that run on commit", ".lefthook.yaml": "hooks that run on commit",
+	"lefthook.yml": "hooks that run on commit", "lefthook.yaml": "hooks that run on commit",
+	"lefthook.toml": "hooks that run on commit",
+	"lefthook.json": "hooks that run on commit", ".lefthook.yml": "hooks that run on commit",
+	".lefthook.yaml": "hooks that run on commit",
 	".lefthook.toml": "hooks that run on commit", ".lefthook.json": "hooks that run on commit",
 	"lefthook-local.yml": "hooks that run on commit", ".lefthook-local.yml": "hooks that run on commit",
 	".pre-commit-config.yaml": "hooks that run on commit", ".pre-commit-config.yml": "hooks that run on commit",
-	".huskyrc": "hooks that run on commit", ".huskyrc.json": "hooks that run on commit", ".huskyrc.js": "hooks that run on commit",
-	".gitlab-ci.yml": "the configuration of CI", ".gitlab-ci.yaml": "the configuration of CI", ".travis.yml": "the configuration of CI",
-	"azure-pipelines.yml": "the configuration of CI", "azure-pipelines.yaml": "the configuration of CI", "jenkinsfile": "the configuration of CI",
-	"appveyor.yml": "the configuration of CI", ".appveyor.yml": "the configuration of CI", ".drone.yml": "the configuration of CI",
-	".cirrus.yml": "the configuration of CI", "bitbucket-pipelines.yml": "the configuration of CI", "cloudbuild.yaml": "the configuration of CI",
-	"cloudbuild.yml": "the configuration of CI", ".woodpecker.yml": "the configuration of CI",
+	".huskyrc": "hooks that run on commit", ".huskyrc.json": "hooks that run on commit",
+	".huskyrc.js":    "hooks that run on commit",
+	".gitlab-ci.yml": "the configuration of CI", ".gitlab-ci.yaml": "the configuration of CI",
+	".travis.yml":         "the configuration of CI",
+	"azure-pipelines.yml": "the configuration of CI", "azure-pipelines.yaml": "the configuration of CI",
+	"jenkinsfile":  "the configuration of CI",
+	"appveyor.yml": "the configuration of CI", ".appveyor.yml": "the configuration of CI",
+	".drone.yml":  "the configuration of CI",
+	".cirrus.yml": "the configuration of CI", "bitbucket-pipelines.yml": "the configuration of CI",
+	"cloudbuild.yaml": "the configuration of CI",
+	"cloudbuild.yml":  "the configuration of CI", ".woodpecker.yml": "the configuration of CI",
 	".npmrc": "the configuration of a package manager", ".yarnrc": "the configuration of a package manager",
 	".yarnrc.yml": "the configuration of a package manager", ".pnpmfile.cjs": "the configuration of a package manager",
 	".pnpmfile.mjs": "the configuration of a package manager", ".pnpmfile.js": "the configuration of a package manager",
 	"bunfig.toml":    "the configuration of a package manager",
 	"rust-toolchain": "the choice of programs that run", "rust-toolchain.toml": "the choice of programs that run",
-	".tool-versions": "the choice of programs that run", "mise.toml": "the choice of programs that run", ".mise.toml": "the choice of programs that run",
-	".bazelrc":  "the configuration of builds",
-	".nvim.lua": "the editor's configuration", ".nvimrc": "the editor's configuration", ".exrc": "the editor's configuration",
+	".tool-versions": "the choice of programs that run", "mise.toml": "the choice of programs that run",
+	".mise.toml": "the choice of programs that run",
+	".bazelrc":   "the configuration of builds",
+	".nvim.lua":  "the editor's configuration", ".nvimrc": "the editor's configuration",
+	".exrc":  "the editor's configuration",
 	".vimrc": "the editor's configuration", ".lazy.lua": "the editor's configuration",
 	".dir-locals.el": "the editor's configuration", ".dir-locals-2.el": "the editor's configuration",
-	"agents.md": "instructions that agents load", "claude.md": "instructions that agents load", "claude.local.md": "instructions that agents load",
-	".cursorrules": "instructions that agents load", ".windsurfrules": "instructions that agents load", ".roorules": "instructions that agents load",
+	"agents.md": "instructions that agents load", "claude.md": "instructions that agents load",
+	"claude.local.md": "instructions that agents load",
+	".cursorrules":    "instructions that agents load", ".windsurfrules": "instructions that agents load",
+	".roorules":     "instructions that agents load",
 	"opencode.json": "the configuration of agents", "opencode.jsonc": "the configuration of agents",
 	".aider.conf.yml": "the configuration of agents",
 }
@@ -119,7 +137,8 @@ func isCredential(parts []string) bool {
 	}
 	name := parts[len(parts)-1]
 	original := withoutCopy(name) // vim hides its own behind another dot
-	return credentialName(original) || (original != name && strings.HasPrefix(original, ".") && credentialName(original[1:]))
+	return credentialName(original) || (original != name && strings.HasPrefix(original, ".") &&
+		credentialName(original[1:]))
 }
 
 // WhySealed returns why the absolute path is never written by a tool, "" if it
@@ -159,8 +178,10 @@ func WhySealed(env *Env, path string) string {
 // configFolders are those of home's configuration that programs execute or
 // trust by themselves.
 var configFolders = [][]string{
-	{".config", "git"}, {".config", "systemd"}, {".config", "autostart"}, {".config", "autostart-scripts"}, {".config", "environment.d"},
-	{".config", "plasma-workspace"}, {".config", "fish"}, {".config", "zsh"}, {".config", "nushell"}, {".config", "direnv"},
+	{".config", "git"}, {".config", "systemd"}, {".config", "autostart"}, {".config", "autostart-scripts"},
+	{".config", "environment.d"},
+	{".config", "plasma-workspace"}, {".config", "fish"}, {".config", "zsh"}, {".config", "nushell"},
+	{".config", "direnv"},
 	{".ssh"}, {".gnupg"}, {".aws"}, {".config", "gcloud"},
 }
 

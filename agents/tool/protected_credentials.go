@@ -9,16 +9,21 @@ import (
 // credentialFolders are the folders in which each file holds secrets, as
 // sequences of names.
 var credentialFolders = [][]string{
-	{".ssh"}, {".aws"}, {".gnupg"}, {".azure"}, {".password-store"}, {".config", "gcloud"}, {".config", "gh"}, {".kube"},
-	{".docker", "config.json"}, {".local", "share", "keyrings"}, {".gemini", "agentls"}, {".config", "git", "credentials"},
-	{".config", "hub"}, {".config", "op"}, {".config", "rclone"}, {".config", "sops"}, {".cargo", "credentials"}, {".cargo", "credentials.toml"},
+	{".ssh"}, {".aws"}, {".gnupg"}, {".azure"}, {".password-store"}, {".config", "gcloud"},
+	{".config", "gh"}, {".kube"},
+	{".docker", "config.json"}, {".local", "share", "keyrings"}, {".gemini", "agentls"},
+	{".config", "git", "credentials"},
+	{".config", "hub"}, {".config", "op"}, {".config", "rclone"}, {".config", "sops"}, {".cargo", "credentials"},
+	{".cargo", "credentials.toml"},
 	{".gem", "credentials"}, {".m2", "settings.xml"}, {".gradle", "gradle.properties"}, {".composer", "auth.json"},
 }
 
 // credentialFiles are the files that hold secrets, in any folder.
 var credentialFiles = map[string]bool{
-	".env": true, ".netrc": true, "_netrc": true, ".npmrc": true, ".pypirc": true, ".git-credentials": true, ".pgpass": true,
-	".my.cnf": true, ".vault-token": true, ".htpasswd": true, "id_rsa": true, "id_dsa": true, "id_ecdsa": true, "id_ed25519": true,
+	".env": true, ".netrc": true, "_netrc": true, ".npmrc": true, ".pypirc": true,
+	".git-credentials": true, ".pgpass": true,
+	".my.cnf": true, ".vault-token": true, ".htpasswd": true, "id_rsa": true, "id_dsa": true,
+	"id_ecdsa": true, "id_ed25519": true,
 	"id_ecdsa_sk": true, "id_ed25519_sk": true, "oauth_creds.json": true, ".terraformrc": true, ".dockercfg": true,
 	".s3cfg": true, ".boto": true,
 }
@@ -68,7 +73,8 @@ func isExample(name string) bool {
 func isPublic(stem string) bool {
 	for word := range strings.FieldsFuncSeq(stem, func(r rune) bool { return r == '.' || r == '-' || r == '_' }) {
 		switch word {
-		case "pub", "public", "cert", "certs", "certificate", "certificates", "chain", "fullchain", "ca", "cacert", "cacerts", "crt", "bundle", "roots", "csr":
+		case "pub", "public", "cert", "certs", "certificate", "certificates", "chain", "fullchain", "ca", "cacert",
+			"cacerts", "crt", "bundle", "roots", "csr":
 			return true
 		}
 	}

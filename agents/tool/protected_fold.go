@@ -45,7 +45,8 @@ func isPlain(name string) bool {
 // expansions are the letters that become several ones of ASCII where case is
 // folded in full (Unicode's CaseFolding.txt, status F), combining marks aside.
 var expansions = map[rune]string{
-	0x00df: "ss", 0x1e9e: "ss", 0x01f0: "j", 0x1e96: "h", 0x1e97: "t", 0x1e98: "w", 0x1e99: "y", 0x1e9a: "a", 0x0149: "n",
+	0x00df: "ss", 0x1e9e: "ss", 0x01f0: "j", 0x1e96: "h", 0x1e97: "t", 0x1e98: "w", 0x1e99: "y",
+	0x1e9a: "a", 0x0149: "n",
 	0xfb00: "ff", 0xfb01: "fi", 0xfb02: "fl", 0xfb03: "ffi", 0xfb04: "ffl", 0xfb05: "st", 0xfb06: "st",
 }
 

@@ -156,7 +156,8 @@ func (p *places) folder(env *Env, dir string, depth int) {
 // linkSkipped are folders in which version control keeps its history, and
 // others that are large and no settings.
 var linkSkipped = map[string]bool{
-	"objects": true, "refs": true, "logs": true, "lfs": true, "rr-cache": true, "pristine": true, "store": true, "node_modules": true,
+	"objects": true, "refs": true, "logs": true, "lfs": true, "rr-cache": true, "pristine": true,
+	"store": true, "node_modules": true,
 }
 
 // tree takes in all files of a folder and of those in it, but for what version
@@ -224,7 +225,8 @@ func (p *places) add(env *Env, path string, e fs.DirEntry) {
 	}
 	old := p.known[id]
 	m.credential = m.credential || old.credential
-	if m.protected = firstOf(old.protected, m.protected); m.protected != "" && !strings.Contains(m.protected, "hard link") {
+	if m.protected = firstOf(old.protected, m.protected); m.protected != "" &&
+		!strings.Contains(m.protected, "hard link") {
 		m.protected += ", as which it is linked too (hard link)"
 	}
 	m.sealed = firstOf(old.sealed, m.sealed)

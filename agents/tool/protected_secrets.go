@@ -112,7 +112,8 @@ func serverSecret(text string) string {
 	}
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(line, ":")
-		if ok && secretKey.MatchString(strings.Trim(name, " \t\"'{")) && strings.HasPrefix(strings.TrimSpace(value), `"`) && isLiteral(strings.Trim(value, " \t\r\n\",}")) {
+		if ok && secretKey.MatchString(strings.Trim(name, " \t\"'{")) &&
+			strings.HasPrefix(strings.TrimSpace(value), `"`) && isLiteral(strings.Trim(value, " \t\r\n\",}")) {
 			return "a secret of a server"
 		}
 	}

@@ -342,7 +342,10 @@ func (f *surveyed) read(d *surveyDir, stamp folderStamp) {
 		if !enter {
 			continue
 		}
-		i, known := slices.BinarySearchFunc(old, path, func(d *surveyDir, path string) int { return cmp.Compare(d.path, path) })
+		i, known := slices.BinarySearchFunc(old, path, func(d *surveyDir,
+			path string) int {
+			return cmp.Compare(d.path, path)
+		})
 		if known {
 			d.dirs = append(d.dirs, old[i])
 			continue

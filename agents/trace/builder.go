@@ -75,7 +75,8 @@ func (b *Builder) Add(e activity.Event) []Moment {
 		return nil
 	}
 	if b.runs == nil {
-		b.runs, b.calls, b.asked, b.after = make(map[string]*openRun), make(map[string]*Span), make(map[string]*Span), make(map[string]uint64)
+		b.runs, b.calls, b.asked, b.after = make(map[string]*openRun), make(map[string]*Span), make(map[string]*Span),
+			make(map[string]uint64)
 	}
 	b.take(b.run(e), e)
 	b.now = e.Time
@@ -172,7 +173,8 @@ func (b *Builder) endAll(r *openRun, at time.Time, failure string) {
 }
 
 // instant adds a span that ends as it begins; took is how long before it began.
-func (b *Builder) instant(r *openRun, e activity.Event, kind Kind, name, failure string, took time.Duration, details ...Field) *Span {
+func (b *Builder) instant(r *openRun, e activity.Event, kind Kind, name, failure string, took time.Duration,
+	details ...Field) *Span {
 	s := b.begin(r, e, kind, name, details...)
 	s.Start = e.Time.Add(-took)
 	b.end(r, s, e.Time, failure)
@@ -226,7 +228,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 	case activity.ConfirmationAnswered:
 		if s := b.asked[body.ID]; s != nil {
 			delete(b.asked, body.ID)
-			s.Details = append(s.Details, Field{Name: "approved", Value: approves(body.Outcome)}, Field{Name: "outcome", Value: body.Outcome}, Field{Name: "by", Value: body.By})
+			s.Details = append(s.Details, Field{Name: "approved", Value: approves(body.Outcome)},
+				Field{Name: "outcome", Value: body.Outcome}, Field{Name: "by", Value: body.By})
 			b.end(r, s, e.Time, "")
 		}
 	case activity.HandoffStarted:
@@ -235,14 +238,16 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			b.after[body.Run] = s.ID
 		}
 	case activity.HandoffRejected:
-		b.instant(r, e, Handoff, body.From+" → "+body.To, body.Code+": "+body.Message, 0, Field{Name: "from_agent", Value: body.From}, Field{Name: "to_agent", Value: body.To})
+		b.instant(r, e, Handoff, body.From+" → "+body.To, body.Code+": "+body.Message, 0,
+			Field{Name: "from_agent", Value: body.From}, Field{Name: "to_agent", Value: body.To})
 	case activity.HookRan:
 		failure := ""
 		if body.Decision == "failed" {
 			failure = cmp.Or(body.Reason, "failed")
 		}
 		s := b.instant(r, e, Hook, body.Name, failure, time.Duration(e.DurationMs)*time.Millisecond,
-			Field{Name: "event", Value: body.Event}, Field{Name: "decision", Value: body.Decision}, Field{"reason", body.Reason, true})
+			Field{Name: "event", Value: body.Event}, Field{Name: "decision", Value: body.Decision},
+			Field{"reason", body.Reason, true})
 		if call := b.calls[body.Call]; call != nil {
 			s.Parent = call.ID
 		}
@@ -260,7 +265,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 func (b *Builder) start(r *openRun, e activity.Event, body activity.RunStarted) {
 	s := r.span
 	s.Name, s.Details = e.Agent, Details{
-		{Name: "run", Value: e.Run}, {Name: "model", Value: body.Model}, {Name: "mode", Value: body.Mode}, {Name: "approval", Value: body.Approval},
+		{Name: "run", Value: e.Run}, {Name: "model", Value: body.Model}, {Name: "mode", Value: body.Mode},
+		{Name: "approval", Value: body.Approval},
 	}
 	if text := inputText(body.Input); text != "" {
 		s.Details = append(s.Details, Field{"input", text, true})
@@ -276,7 +282,8 @@ func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished
 	b.endAll(r, e.Time, "the run ended: "+string(body.Reason))
 	s := r.span
 	s.Usage, s.Finish = body.Usage, string(body.Reason)
-	s.Details = append(s.Details, Field{Name: "reason", Value: body.Reason}, Field{Name: "turns", Value: body.Turns}, Field{Name: "tool_calls", Value: body.ToolCalls}, tokens(body.Usage))
+	s.Details = append(s.Details, Field{Name: "reason", Value: body.Reason}, Field{Name: "turns", Value: body.Turns},
+		Field{Name: "tool_calls", Value: body.ToolCalls}, tokens(body.Usage))
 	if body.Text != "" {
 		s.Details = append(s.Details, Field{"text", body.Text, true})
 	}
@@ -293,7 +300,8 @@ func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished
 
 // guardrail adds the outcome of a check.
 func (b *Builder) guardrail(r *openRun, e activity.Event, body activity.GuardrailChecked) {
-	details := Details{{Name: "guardrail_type", Value: "output_validation"}, {Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}
+	details := Details{{Name: "guardrail_type", Value: "output_validation"},
+		{Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}
 	failure := ""
 	if len(body.Errors) > 0 {
 		details = append(details, Field{"errors", body.Errors, true})

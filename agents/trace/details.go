@@ -28,7 +28,8 @@ func (b *Builder) endAnswer(r *openRun, e activity.Event, body activity.ModelFin
 		s = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
 		s.Start = e.Time.Add(-time.Duration(e.DurationMs) * time.Millisecond)
 	}
-	s.End, s.Usage, s.Finish, s.FirstToken = e.Time, body.Usage, string(body.Finish), time.Duration(body.FirstTokenMs)*time.Millisecond
+	s.End, s.Usage, s.Finish, s.FirstToken = e.Time, body.Usage, string(body.Finish),
+		time.Duration(body.FirstTokenMs)*time.Millisecond
 	s.Details = append(s.Details, tokens(body.Usage), Field{Name: "finish", Value: body.Finish})
 	if body.Purpose == "" {
 		r.model = s
@@ -46,7 +47,8 @@ func (b *Builder) startAside(r *openRun, e activity.Event, body activity.ModelSt
 			b.end(r, a.Span, b.now, "no answer") // it asks again
 		}
 	}
-	s := b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model}, Field{Name: "purpose", Value: body.Purpose})
+	s := b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model},
+		Field{Name: "purpose", Value: body.Purpose})
 	if s.Call = body.Call; b.calls[s.Call] != nil {
 		s.Parent = b.calls[s.Call].ID
 	}
@@ -165,7 +167,8 @@ func (b *Builder) route(r *openRun, e activity.Event, body activity.RouteDecided
 		failure = "no agent fits"
 	}
 	s := b.instant(r, e, Route, cmp.Or(body.Agent, "nobody"), failure, took,
-		Field{Name: "routing_method", Value: cmp.Or(body.By, body.Strategy)}, Field{Name: "routing_confidence", Value: body.Confidence},
+		Field{Name: "routing_method", Value: cmp.Or(body.By, body.Strategy)},
+		Field{Name: "routing_confidence", Value: body.Confidence},
 		Field{Name: "agent", Value: body.Agent}, Field{"text", body.Text, true})
 	if body.Model != nil {
 		s.Usage = body.Model.Usage
@@ -173,7 +176,8 @@ func (b *Builder) route(r *openRun, e activity.Event, body activity.RouteDecided
 }
 
 func handoffDetails(body activity.HandoffStarted) Details {
-	d := Details{{Name: "from_agent", Value: body.From}, {Name: "to_agent", Value: body.To}, {"handoff_reason", body.Reason, true}}
+	d := Details{{Name: "from_agent", Value: body.From}, {Name: "to_agent", Value: body.To},
+		{"handoff_reason", body.Reason, true}}
 	if len(body.Payload) > 0 {
 		d = append(d, Field{"payload", raw(body.Payload), true})
 	}

@@ -23,7 +23,8 @@ type FileEvent struct {
 
 // types are the names of spans that files have; turns and hooks are not in them.
 var types = map[Kind]string{
-	Model: "llm_call", Tool: "tool_call", Handoff: "handoff", Guardrail: "guardrail", Route: "route", Confirmation: "tool_confirmation",
+	Model: "llm_call", Tool: "tool_call", Handoff: "handoff", Guardrail: "guardrail", Route: "route",
+	Confirmation: "tool_confirmation",
 }
 
 // Group is the name under which settings choose the kind of a span (tracing.events);
@@ -41,7 +42,8 @@ func (k Kind) Group() string {
 // File returns what files have of a moment; false for one that they leave out. Without
 // content it has no texts, arguments and results.
 func (m Moment) File(session string, content bool) (FileEvent, bool) {
-	e := FileEvent{SessionID: session, AgentName: m.Agent, CorrelationID: m.CorrelationID, Timestamp: m.Start.UnixMilli(), EventID: fmt.Sprintf("%s-%d", session, m.ID)}
+	e := FileEvent{SessionID: session, AgentName: m.Agent, CorrelationID: m.CorrelationID,
+		Timestamp: m.Start.UnixMilli(), EventID: fmt.Sprintf("%s-%d", session, m.ID)}
 	details := m.Details
 	if m.Kind == Run {
 		details = m.half()
@@ -52,7 +54,8 @@ func (m Moment) File(session string, content bool) (FileEvent, bool) {
 	case m.Begins:
 		return e, false
 	case m.Kind == Run:
-		e.EventType, e.Timestamp, e.DurationMs, e.Error = "agent_complete", m.End.UnixMilli(), m.Duration().Milliseconds(), m.Error
+		e.EventType, e.Timestamp, e.DurationMs, e.Error = "agent_complete", m.End.UnixMilli(),
+			m.Duration().Milliseconds(), m.Error
 		if m.Error != "" {
 			e.EventType = "agent_error"
 		}
@@ -123,5 +126,6 @@ func Events(session string, spans []*Span, content bool) []FileEvent {
 
 // Types are the types of events that files have.
 func Types() []string {
-	return []string{"llm_call", "tool_call", "handoff", "guardrail", "route", "tool_confirmation", "agent_start", "agent_complete", "agent_error"}
+	return []string{"llm_call", "tool_call", "handoff", "guardrail", "route", "tool_confirmation", "agent_start",
+		"agent_complete", "agent_error"}
 }

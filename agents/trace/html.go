@@ -41,7 +41,8 @@ func HTML(session string, spans []*Span) ([]byte, error) {
 	shown := []shownSpan{}
 	for _, s := range spans {
 		one := shownSpan{
-			ID: s.ID, Parent: s.Parent, Kind: s.Kind, Name: s.Name, Agent: s.Agent, Start: s.Start.UnixMilli(), Ms: s.Duration().Milliseconds(),
+			ID: s.ID, Parent: s.Parent, Kind: s.Kind, Name: s.Name, Agent: s.Agent, Start: s.Start.UnixMilli(),
+			Ms:   s.Duration().Milliseconds(),
 			Open: s.Open, Error: s.Error, Details: [][2]string{},
 		}
 		for _, f := range s.Details {

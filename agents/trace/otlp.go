@@ -80,7 +80,8 @@ func OTLP(session, version string, spans []*Span, content bool) ([]byte, error) 
 	for _, s := range spans {
 		scope.Spans = append(scope.Spans, s.otlp(session, content))
 	}
-	resource := otlpAttributes{[]otlpAttribute{attribute("service.name", "agentls"), attribute("service.version", version)}}
+	resource := otlpAttributes{[]otlpAttribute{attribute("service.name", "agentls"),
+		attribute("service.version", version)}}
 	return json.Marshal(otlpRequest{[]otlpResource{{resource, []otlpScope{scope}}}})
 }
 
@@ -92,7 +93,8 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 		return hex.EncodeToString(sum[:8])
 	}
 	out := otlpSpan{
-		TraceID: hex.EncodeToString(trace[:16]), SpanID: id(s.ID), Name: string(s.Kind) + " " + s.Name, Kind: otlpInternal,
+		TraceID: hex.EncodeToString(trace[:16]), SpanID: id(s.ID),
+		Name: string(s.Kind) + " " + s.Name, Kind: otlpInternal,
 		Start: nanos(s.Start), End: nanos(s.End),
 	}
 	if parent := max(s.Parent, s.After); parent != 0 {
@@ -171,7 +173,8 @@ func (s *Span) usage(add func(string, any)) {
 		value int
 	}{
 		{"gen_ai.usage.input_tokens", s.Usage.InputTokens}, {"gen_ai.usage.output_tokens", s.Usage.OutputTokens},
-		{"gen_ai.usage.cache_read.input_tokens", s.Usage.CachedTokens}, {"gen_ai.usage.reasoning.output_tokens", s.Usage.ThoughtTokens},
+		{"gen_ai.usage.cache_read.input_tokens", s.Usage.CachedTokens},
+		{"gen_ai.usage.reasoning.output_tokens", s.Usage.ThoughtTokens},
 	} {
 		if n.value > 0 {
 			add(n.key, n.value)
@@ -182,7 +185,8 @@ func (s *Span) usage(add func(string, any)) {
 // content adds what was said.
 func (s *Span) content(add func(string, any)) {
 	message := func(role string, text any) string {
-		data, err := json.Marshal([]any{map[string]any{"role": role, "parts": []any{map[string]any{"type": "text", "content": text}}}})
+		data, err := json.Marshal([]any{map[string]any{"role": role,
+			"parts": []any{map[string]any{"type": "text", "content": text}}}})
 		if err != nil {
 			return ""
 		}

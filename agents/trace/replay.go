@@ -36,7 +36,8 @@ func (t Totals) String() string {
 		}
 		return fmt.Sprintf("%d %s", n, what)
 	}
-	return fmt.Sprintf("Total: %s, %s, %s, %s\nDuration: %.1fs", count(t.Agents, "agent"), count(t.Tools, "tool"), count(t.Handoffs, "handoff"), count(t.Guardrails, "guardrail"), t.Duration.Seconds())
+	return fmt.Sprintf("Total: %s, %s, %s, %s\nDuration: %.1fs", count(t.Agents, "agent"), count(t.Tools, "tool"),
+		count(t.Handoffs, "handoff"), count(t.Guardrails, "guardrail"), t.Duration.Seconds())
 }
 
 // Replay returns what happened in a session, step by step.
@@ -128,7 +129,8 @@ func (m Moment) step() string {
 func (s *Span) argument() string {
 	text := Field{Value: s.Details.Get("tool_args")}.Text()
 	args := argumentsOf(text)
-	for _, name := range []string{"file_path", "command", "pattern", "dir_path", "path", "url", "query", "agent_name", "question"} {
+	for _, name := range []string{"file_path", "command", "pattern", "dir_path", "path", "url", "query",
+		"agent_name", "question"} {
 		if value, ok := args[name].(string); ok {
 			line, _, more := strings.Cut(value, "\n")
 			if more {

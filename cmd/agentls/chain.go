@@ -55,7 +55,8 @@ func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain
 			return nil, err
 		}
 		if len(s.Runs) == 0 {
-			return nil, fmt.Errorf("session %s has no runs; begin one: agentls run --session %s \"your request\"", tool.Escape(s.Session.Session), tool.Escape(s.Session.Session))
+			return nil, fmt.Errorf("session %s has no runs; begin one: agentls run --session %s \"your request\"",
+				tool.Escape(s.Session.Session), tool.Escape(s.Session.Session))
 		}
 		run = s.Runs[len(s.Runs)-1].Run
 	}
@@ -74,7 +75,8 @@ func printChain(out io.Writer, chain wire.Chain) error {
 	fmt.Fprintln(&b, strings.Join(agents, " → "))
 	for _, link := range chain {
 		took := (time.Duration(link.DurationMs) * time.Millisecond).String()
-		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took, chat.Short(link.Usage.InputTokens), chat.Short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
+		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took,
+			chat.Short(link.Usage.InputTokens), chat.Short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
 		if link.From != "" {
 			fmt.Fprintf(&b, "  from %s: %s", tool.Escape(link.From), tool.Escape(link.Reason))
 		}

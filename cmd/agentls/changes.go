@@ -151,7 +151,8 @@ func (c *connection) changed(ctx context.Context, std streams, session, run stri
 		}
 		for _, one := range runs {
 			var r wire.ChangesResult
-			if err := c.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: s.Session, Run: one}, &r); err != nil {
+			if err := c.Call(ctx, wire.MethodChanges, &wire.ChangesParams{Session: s.Session,
+				Run: one}, &r); err != nil {
 				return nil, err
 			}
 			for _, change := range r.Files {
@@ -180,7 +181,8 @@ func (c *connection) runsOf(ctx context.Context, session string) (runs []string,
 func chosen(all []changed, files, hunks []string) (some []changed, err error) {
 	for _, file := range files {
 		if !slices.ContainsFunc(all, func(c changed) bool { return tool.PathOf(c.URI) == tool.PathOf(file) }) {
-			return nil, fmt.Errorf("no agent changed %s, or it was kept or undone since; see `agentls changes`", tool.Escape(localName(file)))
+			return nil, fmt.Errorf("no agent changed %s, or it was kept or undone since; see `agentls changes`",
+				tool.Escape(localName(file)))
 		}
 	}
 	for _, id := range hunks {
@@ -189,14 +191,16 @@ func chosen(all []changed, files, hunks []string) (some []changed, err error) {
 			found += len(pendingHunks(c.Hunks, id))
 		}
 		if found != 1 {
-			return nil, usage{fmt.Errorf("%d hunks have an id that begins with %s; see `agentls changes -p`", found, tool.Escape(id))}
+			return nil, usage{fmt.Errorf("%d hunks have an id that begins with %s; see `agentls changes -p`",
+				found, tool.Escape(id))}
 		}
 	}
 	for _, c := range all {
 		for _, id := range hunks {
 			c.hunks = append(c.hunks, pendingHunks(c.Hunks, id)...)
 		}
-		named := len(files) == 0 || slices.ContainsFunc(files, func(u string) bool { return tool.PathOf(c.URI) == tool.PathOf(u) })
+		named := len(files) == 0 || slices.ContainsFunc(files,
+			func(u string) bool { return tool.PathOf(c.URI) == tool.PathOf(u) })
 		if named && (len(hunks) == 0 || len(c.hunks) > 0) {
 			some = append(some, c)
 		}
@@ -226,7 +230,8 @@ func bySession(all []changed) (some []changed) {
 }
 
 // resolveAll keeps or undoes changes. With an error it returns what was done before.
-func (c *connection) resolveAll(ctx context.Context, all []changed, run, action string) (*wire.ChangesResolveResult, error) {
+func (c *connection) resolveAll(ctx context.Context, all []changed, run,
+	action string) (*wire.ChangesResolveResult, error) {
 	done := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
 	for _, change := range all {
 		p := &wire.ChangesResolveParams{Session: change.Session, URI: change.URI, Hunks: change.hunks, Action: action}
@@ -276,14 +281,16 @@ func only(all []activity.Change, uris []string) []activity.Change {
 
 // resolve keeps or undoes the changes of files; without files, all. With an error
 // it returns what was done before.
-func (c *connection) resolve(ctx context.Context, session string, files []string, action string) (*wire.ChangesResolveResult, error) {
+func (c *connection) resolve(ctx context.Context, session string, files []string,
+	action string) (*wire.ChangesResolveResult, error) {
 	all := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
 	if len(files) == 0 {
 		files = []string{""}
 	}
 	for _, file := range files {
 		var r wire.ChangesResolveResult
-		if err := c.Call(ctx, wire.MethodChangesResolve, &wire.ChangesResolveParams{Session: session, URI: file, Action: action}, &r); err != nil {
+		if err := c.Call(ctx, wire.MethodChangesResolve, &wire.ChangesResolveParams{Session: session, URI: file,
+			Action: action}, &r); err != nil {
 			return all, err
 		}
 		all.Files, all.Conflicts = append(all.Files, r.Files...), append(all.Conflicts, r.Conflicts...)
@@ -300,7 +307,8 @@ func printChanges(ctx context.Context, out io.Writer, all []changed, patches boo
 	var b strings.Builder
 	session := ""
 	for _, f := range all {
-		if several := f.Session != all[0].Session || f.Session != all[len(all)-1].Session; several && f.Session != session {
+		if several := f.Session != all[0].Session || f.Session != all[len(all)-1].Session; several &&
+			f.Session != session {
 			session = f.Session
 			fmt.Fprintf(&b, "%s (%s)\n", tool.Escape(session), fit(tool.Escape(f.title), 60))
 		}

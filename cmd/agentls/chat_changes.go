@@ -131,9 +131,11 @@ func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err 
 		if p.hunk.ID != "" {
 			where += fmt.Sprintf("\n@@ line %d @@", p.hunk.Range.Start.Line+1)
 		}
-		options := []chat.Option{{Key: "k", Label: "Keep"}, {Key: "u", Label: "Undo"}, {Key: "n", Label: "Next, decide later"}}
+		options := []chat.Option{{Key: "k", Label: "Keep"}, {Key: "u", Label: "Undo"},
+			{Key: "n", Label: "Next, decide later"}}
 		if rest := len(parts) - i; rest > 1 {
-			options = append(options, chat.Option{Key: "K", Label: fmt.Sprintf("Keep the %d that are left in this file", rest)},
+			options = append(options, chat.Option{Key: "K", Label: fmt.Sprintf("Keep the %d that are left in this file",
+				rest)},
 				chat.Option{Key: "U", Label: fmt.Sprintf("Undo the %d that are left in this file", rest)})
 		}
 		body := strings.TrimLeft(r.news()+"\n"+where+"\n"+p.text, "\n")

@@ -78,7 +78,8 @@ func confirmOptions(p *wire.ConfirmParams) []chat.Option {
 			options = append(options, chat.Option{Key: strings.ToUpper(a.key), Label: all})
 		}
 	}
-	return append(options, chat.Option{Key: "n", Label: "No"}, chat.Option{Key: "t", Label: "No, and tell the agent why"})
+	return append(options, chat.Option{Key: "n", Label: "No"},
+		chat.Option{Key: "t", Label: "No, and tell the agent why"})
 }
 
 // edit has the person change a call: in their editor, or in place where they have

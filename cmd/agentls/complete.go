@@ -33,7 +33,8 @@ func here() (string, error) {
 // complete offers the values of a flag to the shell.
 func complete(c *cobra.Command, flag string, values ...string) {
 	// It fails for a flag that is not there or has values already.
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values,
+		cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
@@ -69,7 +70,8 @@ func completeAgents(most int) cobra.CompletionFunc {
 		}
 		places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(home, "agents")}}
 		if folder, err := here(); err == nil {
-			places = append(places, registry.Place{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
+			places = append(places, registry.Place{Scope: definition.Project,
+				Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
 		}
 		snapshot, err := registry.New(registry.Config{Places: places}).Load(c.Context())
 		if err != nil {
@@ -96,7 +98,8 @@ func completePermissions(_ *cobra.Command, args []string, _ string) (ids []strin
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all, _ := workspace.NewPermissions(filepath.Join(home, "agentls", "permissions.json"), time.Now).Of(folder) // what cannot be read offers nothing
+	all, _ := workspace.NewPermissions(filepath.Join(home, "agentls", "permissions.json"),
+		time.Now).Of(folder) // what cannot be read offers nothing
 	for _, p := range all {
 		ids = append(ids, p.ID+"\t"+tool.Escape(p.Agent+": "+p.Covers))
 	}
@@ -113,7 +116,8 @@ func completeSessions(_ *cobra.Command, args []string, _ string) ([]string, cobr
 
 // completeSessionFlag offers them, and what else it may be, for --session.
 func completeSessionFlag(c *cobra.Command, more ...string) {
-	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		return append(sessionNames(), more...), cobra.ShellCompDirectiveNoFileComp
 	})
 }
@@ -129,7 +133,8 @@ func sessionNames() (names []string) {
 	if err != nil {
 		return nil
 	}
-	logs, _ := filepath.Glob(filepath.Join(home, "agentls", "sessions", session.Key(folder), "*.jsonl")) // a pattern of ours is none that is bad
+	logs, _ := filepath.Glob(filepath.Join(home, "agentls", "sessions", session.Key(folder),
+		"*.jsonl")) // a pattern of ours is none that is bad
 	for _, log := range logs {
 		name := strings.TrimSuffix(filepath.Base(log), ".jsonl")
 		if session.CheckID(name) == nil { // what ends in a number is a later part of a log
@@ -143,18 +148,20 @@ func sessionNames() (names []string) {
 func completeHunks(std streams) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 		std.err = io.Discard
-		_ = with(c.Context(), std, func(ctx context.Context, conn *connection) error { // what cannot be read offers nothing
-			session, _ := c.Flags().GetString("session")
-			all, err := conn.changed(ctx, std, session, "")
-			for _, change := range all {
-				for _, h := range change.Hunks {
-					if h.Status == "pending" {
-						ids = append(ids, fmt.Sprintf("%s\t%s:%d", h.ID, tool.Escape(localName(change.URI)), h.Range.Start.Line+1))
+		_ = with(c.Context(), std,
+			func(ctx context.Context, conn *connection) error { // what cannot be read offers nothing
+				session, _ := c.Flags().GetString("session")
+				all, err := conn.changed(ctx, std, session, "")
+				for _, change := range all {
+					for _, h := range change.Hunks {
+						if h.Status == "pending" {
+							ids = append(ids, fmt.Sprintf("%s\t%s:%d", h.ID, tool.Escape(localName(change.URI)),
+								h.Range.Start.Line+1))
+						}
 					}
 				}
-			}
-			return err
-		})
+				return err
+			})
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 }

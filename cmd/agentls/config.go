@@ -91,7 +91,8 @@ func printConfig(out io.Writer, values []wire.ConfigValue) error {
 	}
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
 	for _, v := range values {
-		if v.Key == "agents.routing.default_agent" && len(values) > 1 && v.Scope == "default" && fallback != "default_agent" {
+		if v.Key == "agents.routing.default_agent" && len(values) > 1 && v.Scope == "default" &&
+			fallback != "default_agent" {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, valueOf(v), originOf(v))
@@ -115,5 +116,6 @@ func originOf(v wire.ConfigValue) string {
 	case "environment":
 		return v.Variable
 	}
-	return tool.Escape(fmt.Sprintf("%s (%s:%d)", strings.Replace(v.Scope, "user", "global", 1), localName(v.URI), v.Line))
+	return tool.Escape(fmt.Sprintf("%s (%s:%d)", strings.Replace(v.Scope, "user", "global", 1),
+		localName(v.URI), v.Line))
 }

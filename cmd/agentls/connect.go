@@ -39,7 +39,8 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 	}()
 	c.Client = client.New(context.WithoutCancel(ctx), near, handler)
 	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
-		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
+		Version: wire.Version, Activity: &wire.ActivityCapability{},
+		Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
 	}})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ func contextCommand(std streams) *cobra.Command {
 		},
 	}
 	show.Flags().BoolVar(&asJSON, "json", false, "print JSON: the messages whole, as the model sees them")
-	show.Flags().BoolVar(&asState, "state", false, "show the session's state instead: the task, who works at it, and the values that agents set")
+	show.Flags().BoolVar(&asState, "state", false,
+		"show the session's state instead: the task, who works at it, and the values that agents set")
 	clear := &cobra.Command{
 		Use: "clear NAME", Short: "Have an agent's next run begin a new context",
 		Long: `Has the agent's next run begin a new context, and removes the keys of the session's
@@ -56,7 +57,8 @@ with --purge it is erased from the disk as well.`,
 				if purge {
 					did = "is cleared and erased from the disk"
 				}
-				_, err := fmt.Fprintf(std.out, "The context of %s in session %s %s.\n", tool.Escape(args[0]), tool.Escape(cmp.Or(session, "main")), did)
+				_, err := fmt.Fprintf(std.out, "The context of %s in session %s %s.\n", tool.Escape(args[0]),
+					tool.Escape(cmp.Or(session, "main")), did)
 				return err
 			})
 		},
@@ -73,7 +75,8 @@ with --purge it is erased from the disk as well.`,
 // printContext prints a context as spec 3.1 has it.
 func printContext(ctx context.Context, conn *connection, out io.Writer, session, agent string) error {
 	var r wire.ContextGetResult
-	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &r); err != nil {
+	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session,
+		Agent: agent}, &r); err != nil {
 		return err
 	}
 	type metadata struct {
@@ -93,7 +96,8 @@ func printContext(ctx context.Context, conn *connection, out io.Writer, session,
 		StartedAt           string            `json:"startedAt,omitempty"`
 		LastActiveAt        string            `json:"lastActiveAt,omitempty"`
 		MemoryFiles         []wire.MemoryFile `json:"memoryFiles,omitempty"`
-	}{agent, r.Messages, metadata{cmp.Or(session, "main"), len(r.Messages), r.Tokens, r.Window, r.Estimated}, r.StartedAt, r.LastActiveAt, r.MemoryFiles})
+	}{agent, r.Messages, metadata{cmp.Or(session, "main"), len(r.Messages), r.Tokens, r.Window, r.Estimated},
+		r.StartedAt, r.LastActiveAt, r.MemoryFiles})
 }
 
 // maxShown is how many messages of a context a dialogue shows.
@@ -103,11 +107,13 @@ const maxShown = 20
 // is all.
 func showContext(ctx context.Context, conn *connection, out io.Writer, session, agent string, most int) error {
 	var r wire.ContextGetResult
-	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &r); err != nil {
+	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session,
+		Agent: agent}, &r); err != nil {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in session %s: %s", tool.Escape(agent), tool.Escape(cmp.Or(session, "main")), count(len(r.Messages), "message"))
+	fmt.Fprintf(&b, "%s in session %s: %s", tool.Escape(agent), tool.Escape(cmp.Or(session, "main")),
+		count(len(r.Messages), "message"))
 	if len(r.Messages) == 0 {
 		b.WriteString("\n")
 		writeMemory(&b, r.MemoryFiles)

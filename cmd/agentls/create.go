@@ -72,7 +72,8 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags := c.Flags()
 	flags.StringVar(&w.Template, "template", "", "template name")
 	flags.StringVar(&w.title, "title", "", "the name that people see")
-	flags.StringVar(&w.description, "description", "", "what it is for, in a sentence: people, routers and other agents decide by it")
+	flags.StringVar(&w.description, "description", "",
+		"what it is for, in a sentence: people, routers and other agents decide by it")
 	flags.StringVar(&w.model, "model", "", "its model: an alias, an id, auto or inherit")
 	flags.StringSliceVar(&w.tools, "tools", nil, "the tools that it may use, by commas")
 	flags.StringSliceVar(&w.mcp, "mcp", nil, "the MCP servers that it may use, by commas")
@@ -100,7 +101,8 @@ func (w *wanted) take(c *cobra.Command) error {
 		return err
 	}
 	w.Scope, w.Fields = scope, map[string]any{}
-	w.title, w.description, w.model = strings.TrimSpace(w.title), strings.TrimSpace(w.description), strings.TrimSpace(w.model)
+	w.title, w.description, w.model = strings.TrimSpace(w.title), strings.TrimSpace(w.description),
+		strings.TrimSpace(w.model)
 	for flag, set := range map[string]func(){
 		"title": func() {
 			if w.title != "" { // else it is made from the name
@@ -159,7 +161,8 @@ func create(ctx context.Context, conn *connection, std streams, p *wire.CreatePa
 	}
 	for _, problem := range r.Problems {
 		if problem.Severity != "hint" {
-			fmt.Fprintln(std.err, explain(r.URI, problem.Range.Start.Line, problem.Range.Start.Character, problem.Message))
+			fmt.Fprintln(std.err, explain(r.URI, problem.Range.Start.Line,
+				problem.Range.Start.Character, problem.Message))
 		}
 	}
 	for _, note := range r.Notes {
@@ -176,7 +179,8 @@ func create(ctx context.Context, conn *connection, std streams, p *wire.CreatePa
 		}
 		next = fmt.Sprintf("  agentls test %s\n", path)
 	}
-	_, err := fmt.Fprintf(std.out, "\n  agentls validate %s\n%s  agentls run %s \"your request\"\n", p.Name, next, p.Name)
+	_, err := fmt.Fprintf(std.out, "\n  agentls validate %s\n%s  agentls run %s \"your request\"\n", p.Name, next,
+		p.Name)
 	return err
 }
 

@@ -90,8 +90,10 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 		}
 	}
 	all := []prompt{
-		{"Name, lower-case words with dashes (as in code-fixer): ", func() bool { return w.Name == "" }, func(s string) { w.Name = s }},
-		{"Template (" + strings.Join(names, ", ") + ") [blank]: ", func() bool { return w.Template == "" && w.Prompt == "" }, func(s string) { w.Template = s }},
+		{"Name, lower-case words with dashes (as in code-fixer): ", func() bool { return w.Name == "" },
+			func(s string) { w.Name = s }},
+		{"Template (" + strings.Join(names, ", ") + ") [blank]: ",
+			func() bool { return w.Template == "" && w.Prompt == "" }, func(s string) { w.Template = s }},
 		{"Description, what it is for [the template's]: ", absent("description"), field("description")},
 		{"Tools: read, edit (also files), all (also commands; it asks), or names by commas [the template's, else all]: ",
 			absent("tools"), w.setTools},
@@ -102,12 +104,15 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 			prompt{"Model, see agentls models [main's]: ", absent("model"), field("model")},
 			prompt{"Scope: project (this folder) or global (all your folders) [the setting agents.defaultScope]: ",
 				func() bool { return w.Scope == "" }, func(s string) { w.Scope = s }},
-			prompt{"Keywords that route a request to it, by commas [the template's]: ", absent("triggers"), w.setKeywords},
-			prompt{"Agents that it may hand over to, by commas, or user [the template's]: ", absent("handoffs"), w.setHandoffs})
+			prompt{"Keywords that route a request to it, by commas [the template's]: ",
+				absent("triggers"), w.setKeywords},
+			prompt{"Agents that it may hand over to, by commas, or user [the template's]: ",
+				absent("handoffs"), w.setHandoffs})
 	}
 	return append(all, prompt{
 		"Instructions, what it is to do [write them later with agentls edit]: ",
-		func() bool { return w.Prompt == "" && (w.Template == "" || w.Template == "blank") }, func(s string) { w.Prompt = s },
+		func() bool { return w.Prompt == "" && (w.Template == "" || w.Template == "blank") },
+		func(s string) { w.Prompt = s },
 	}), nil
 }
 

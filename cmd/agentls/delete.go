@@ -42,7 +42,8 @@ func deleteCommand(std streams) *cobra.Command {
 						what = "not what " + info.Name + " remembers"
 					}
 					// What is built in has no file; the daemon says so.
-					if info.URI != "" && !asks.yes(ctx, fmt.Sprintf("Delete %s, and %s? [y/N] ", place(info.URI), what), false) {
+					if info.URI != "" && !asks.yes(ctx, fmt.Sprintf("Delete %s, and %s? [y/N] ",
+						place(info.URI), what), false) {
 						if ctx.Err() != nil {
 							return exit{exitInterrupted}
 						}
@@ -70,7 +71,8 @@ func deleteCommand(std streams) *cobra.Command {
 				}
 				left, err := stillNaming(ctx, conn, args[0])
 				if err == nil && len(left) > 0 {
-					fmt.Fprintf(std.err, "%s is still handed over to by %s: change that with agentls edit\n", tool.Escape(args[0]), tool.Escape(strings.Join(left, ", ")))
+					fmt.Fprintf(std.err, "%s is still handed over to by %s: change that with agentls edit\n",
+						tool.Escape(args[0]), tool.Escape(strings.Join(left, ", ")))
 				}
 				return err
 			})

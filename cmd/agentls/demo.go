@@ -107,7 +107,8 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	}
 
 	result, err := runAgent(ctx, config, project, &wire.RunParams{
-		Agent: "auto", Input: wire.InputBlocks{{Type: "text", Text: "this panic: index out of range [3] with length 3, in average.go. Fix it"}},
+		Agent: "auto", Input: wire.InputBlocks{{Type: "text",
+			Text: "this panic: index out of range [3] with length 3, in average.go. Fix it"}},
 	}, newTimeline(streams{std.in, std.out, std.out}, demoTerminal(std, o)))
 	if err != nil {
 		return err
@@ -189,7 +190,8 @@ func scriptModel(config daemon.Config) (*modelserver.Server, daemon.Config, erro
 	}
 	server := modelserver.New(modelserver.Config{Script: script, Now: time.Now})
 	config.Transport = modelserver.Transport(server)
-	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid", "GOOGLE_GENAI_USE_ENTERPRISE=false"}, config.Environ...)
+	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid",
+		"GOOGLE_GENAI_USE_ENTERPRISE=false"}, config.Environ...)
 	return server, config, nil
 }
 
@@ -274,7 +276,8 @@ func repository(ctx context.Context, environ []string, folder string) error {
 	}
 	for _, args := range [][]string{
 		{"init", "-q", "--template="}, {"add", "-A"},
-		{"-c", "user.name=agentls demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "A thermometer with a failing test"},
+		{"-c", "user.name=agentls demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false", "commit",
+			"-q", "-m", "A thermometer with a failing test"},
 	} {
 		c := exec.CommandContext(ctx, git, append([]string{"-C", folder}, args...)...)
 		c.Env = append(slices.Clone(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
@@ -290,7 +293,8 @@ func repository(ctx context.Context, environ []string, folder string) error {
 func goTest(ctx context.Context, environ []string, folder string) (passed bool, output string, err error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return false, "", fault.New(fault.Unavailable, "demo", "the demo needs the go command to run its test; install Go from https://go.dev/dl")
+		return false, "", fault.New(fault.Unavailable, "demo",
+			"the demo needs the go command to run its test; install Go from https://go.dev/dl")
 	}
 	c := exec.CommandContext(ctx, tool, "test", "./...")
 	c.Dir, c.Env = folder, append(process.Environ(environ), "GOWORK=off")

@@ -138,7 +138,8 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {
-		return append(found, finding{"daemon", broken, "the daemon does not start: " + oneLine(err), "see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
+		return append(found, finding{"daemon", broken, "the daemon does not start: " + oneLine(err),
+			"see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
 	}
 	found = withOverrides(found, checkOverrides(ctx, conn, access.Overridden))
 	found = append(found, checkAgents(ctx, conn)...)
@@ -148,7 +149,8 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	}
 	found = append(found, checkProcess(), checkSandbox(ctx, config), checkWatches(),
 		checkProgram("rg", "ripgrep", "searches are slower without it; install ripgrep"),
-		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"), checkTerminal(std, env))
+		checkProgram("git", "git", "git_commit and the demo's repository need it; install git"),
+		checkTerminal(std, env))
 	if live {
 		found = append(found, checkModel(ctx, config))
 	}
@@ -173,14 +175,17 @@ func checkKey(a daemon.Access) finding {
 // secret.
 func checkBaseURL(a daemon.Access) finding {
 	if a.BaseURLErr != nil {
-		return finding{"baseURL", broken, "base URL: " + fault.Message(a.BaseURLErr), "unset it, or set it to one, as in https://example.com"}
+		return finding{"baseURL", broken, "base URL: " + fault.Message(a.BaseURLErr),
+			"unset it, or set it to one, as in https://example.com"}
 	}
 	if a.BaseURL == "" {
 		return finding{"baseURL", fine, "base URL: the provider's own", ""}
 	}
 	u, err := url.Parse(a.BaseURL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" { // without an account nobody has tried it
-		return finding{"baseURL", broken, "base URL: " + a.Variable + " is no http(s) URL", "unset it, or set it to one, as in https://example.com"}
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") ||
+		u.Host == "" { // without an account nobody has tried it
+		return finding{"baseURL", broken, "base URL: " + a.Variable + " is no http(s) URL",
+			"unset it, or set it to one, as in https://example.com"}
 	}
 	shown := u.Scheme + "://" + u.Host
 	if u.User != nil {
@@ -199,16 +204,22 @@ func checkTrust(config daemon.Config, folder string) (bool, finding) {
 	if config.Trust {
 		return true, finding{"trust", fine, "folder: " + folder + " is trusted by AGENTLS_TRUST=1", ""}
 	}
-	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now).Lookup(folder)
+	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"),
+		config.Now).Lookup(folder)
 	switch {
 	case err != nil:
-		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " + fault.Message(err), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
+		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " +
+			fault.Message(err), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
 	case record.Replaced:
-		return false, finding{"trust", odd, "folder: " + record.Folder + " is not trusted any more: another folder has taken its place since you trusted it", "look at it, then: agentls trust"}
+		return false, finding{"trust", odd, "folder: " + record.Folder +
+			" is not trusted any more: another folder has taken its place since you trusted it",
+			"look at it, then: agentls trust"}
 	case !trusted:
-		return false, finding{"trust", odd, "folder: " + folder + " is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
+		return false, finding{"trust", odd, "folder: " + folder +
+			" is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
 	}
-	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder, record.Since.Local().Format(time.DateOnly)), ""}
+	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder,
+		record.Since.Local().Format(time.DateOnly)), ""}
 }
 
 // checkAnswers says whether the answers that were given for always can be read.
@@ -216,7 +227,8 @@ func checkAnswers(config daemon.Config, folder string) finding {
 	file := filepath.Join(config.Home, "agentls", "permissions.json")
 	answers, err := workspace.NewPermissions(file, config.Now).Of(folder)
 	if err != nil {
-		return finding{"answers", broken, "answers for always: " + fault.Message(err), "until then everything asks; fix or remove " + file}
+		return finding{"answers", broken, "answers for always: " + fault.Message(err),
+			"until then everything asks; fix or remove " + file}
 	}
 	return finding{"answers", fine, "answers for always: " + count(len(answers), "rule") + " in this folder", ""}
 }
@@ -241,7 +253,8 @@ func checkSettings(config daemon.Config, folder string, trusted bool, access dae
 			read = append(read, path)
 		}
 	}
-	return []finding{{"settings", fine, "settings: " + cmp.Or(strings.Join(read, ", "), "no settings file; using defaults"), ""}}
+	return []finding{{"settings", fine, "settings: " + cmp.Or(strings.Join(read, ", "),
+		"no settings file; using defaults"), ""}}
 }
 
 // checkOverrides tells what of agents.overrides does not count for the agents that
@@ -293,18 +306,21 @@ func checkSessions(dir string) finding {
 	}
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		return finding{"sessions", broken, "sessions: " + err.Error(), "make it writable, or set GEMINI_HOME to a folder that is"}
+		return finding{"sessions", broken, "sessions: " + err.Error(),
+			"make it writable, or set GEMINI_HOME to a folder that is"}
 	}
 	_, err = f.WriteString("can this be written?\n")
 	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
-		return finding{"sessions", broken, "sessions: " + oneLine(err), "make room on the disk, or set GEMINI_HOME to a folder on another"}
+		return finding{"sessions", broken, "sessions: " + oneLine(err),
+			"make room on the disk, or set GEMINI_HOME to a folder on another"}
 	}
 	free, err := freeSpace(dir)
 	switch {
 	case err != nil:
 		return finding{"sessions", fine, "sessions: " + dir + " can be written", ""}
 	case free < low:
-		return finding{"sessions", odd, fmt.Sprintf("sessions: %s has only %s free", dir, bytesOf(free)), "make room: a run stops when its log cannot be written"}
+		return finding{"sessions", odd, fmt.Sprintf("sessions: %s has only %s free", dir, bytesOf(free)),
+			"make room: a run stops when its log cannot be written"}
 	}
 	return finding{"sessions", fine, fmt.Sprintf("sessions: %s can be written, %s free", dir, bytesOf(free)), ""}
 }
@@ -367,7 +383,8 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			if !agents[p.URI] {
 				fix = "fix it: it is no agent until then"
 			}
-			found = append(found, finding{"agents", odd, "agents: " + explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), fix})
+			found = append(found, finding{"agents", odd, "agents: " +
+				explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message), fix})
 		}
 	}
 	return found
@@ -384,7 +401,8 @@ func checkLocks(ctx context.Context, conn *connection, dir string) []finding {
 	for _, s := range sessions {
 		switch {
 		case s.Problem != "":
-			found = append(found, finding{"locks", odd, fmt.Sprintf("sessions: %s cannot be read: %s", s.Session, s.Problem), ""})
+			found = append(found, finding{"locks", odd, fmt.Sprintf("sessions: %s cannot be read: %s",
+				s.Session, s.Problem), ""})
 		case s.Locked:
 			var holder struct{ Owner, Since string }
 			if data, err := os.ReadFile(filepath.Join(dir, s.Session+".lock")); err == nil {
@@ -394,11 +412,13 @@ func checkLocks(ctx context.Context, conn *connection, dir string) []finding {
 			if holder.Since != "" {
 				who += " since " + holder.Since
 			}
-			found = append(found, finding{"locks", odd, fmt.Sprintf("locks: session %s is in use by %s", s.Session, who), "end that one, or use another: agentls run --session new"})
+			found = append(found, finding{"locks", odd, fmt.Sprintf("locks: session %s is in use by %s", s.Session,
+				who), "end that one, or use another: agentls run --session new"})
 		}
 	}
 	if len(found) == 0 {
-		found = []finding{{"locks", fine, fmt.Sprintf("locks: %s, none in use by another agentls", count(len(sessions), "session")), ""}}
+		found = []finding{{"locks", fine, fmt.Sprintf("locks: %s, none in use by another agentls",
+			count(len(sessions), "session")), ""}}
 	}
 	return found
 }
@@ -420,9 +440,12 @@ func checkSandbox(ctx context.Context, config daemon.Config) finding {
 	const install = "install bubblewrap"
 	switch wall {
 	case sandbox.None:
-		return finding{"sandbox", odd, "sandbox: none, so each command asks and runs with your own rights" + why, install}
+		return finding{"sandbox", odd, "sandbox: none, so each command asks and runs with your own rights" + why,
+			install}
 	case sandbox.Landlock:
-		return finding{"sandbox", odd, "sandbox: Landlock, which hides no processes and cannot limit the hosts that a command reaches" + why, install}
+		return finding{"sandbox", odd,
+			"sandbox: Landlock, which hides no processes and cannot limit the hosts that a command reaches" + why,
+			install}
 	}
 	return finding{"sandbox", fine, "sandbox: " + string(wall) + why, ""}
 }
@@ -430,11 +453,14 @@ func checkSandbox(ctx context.Context, config daemon.Config) finding {
 // checkTerminal says how questions are asked here.
 func checkTerminal(std streams, env func(string) string) finding {
 	if !term.IsTerminal(int(std.in.Fd())) {
-		return finding{"terminal", odd, "terminal: standard input is no terminal, so nobody can be asked and what asks is refused", "--approve edits or auto lets more run without a question"}
+		return finding{"terminal", odd,
+			"terminal: standard input is no terminal, so nobody can be asked and what asks is refused",
+			"--approve edits or auto lets more run without a question"}
 	}
 	locale := strings.ToUpper(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	if runtime.GOOS != "windows" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8") {
-		return finding{"terminal", odd, "terminal: the locale is not UTF-8, so some characters may not show", "export LC_ALL=C.UTF-8"}
+		return finding{"terminal", odd, "terminal: the locale is not UTF-8, so some characters may not show",
+			"export LC_ALL=C.UTF-8"}
 	}
 	return finding{"terminal", fine, "terminal: " + cmp.Or(env("TERM"), "yes"), ""}
 }
@@ -477,6 +503,7 @@ func checkModel(ctx context.Context, config daemon.Config) (f finding) {
 	if result.Reason != "GOAL" {
 		return fail(fmt.Errorf("the run ended %s", result.Reason))
 	}
-	return finding{"model", fine, fmt.Sprintf("model: answered %q in %s, %d tokens", fit(strings.TrimSpace(result.Text), 40),
+	return finding{"model", fine, fmt.Sprintf("model: answered %q in %s, %d tokens",
+		fit(strings.TrimSpace(result.Text), 40),
 		time.Since(began).Round(time.Millisecond), result.Usage.TotalTokens), ""}
 }

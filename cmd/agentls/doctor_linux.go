@@ -18,7 +18,9 @@ const fewWatches = 64
 func checkWatches() finding {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if errors.Is(err, unix.EMFILE) {
-		return finding{"watches", odd, fmt.Sprintf("watches: none left of %s inotify instances, so changes of files are seen later", limit("max_user_instances")),
+		return finding{"watches", odd,
+			fmt.Sprintf("watches: none left of %s inotify instances, so changes of files are seen later",
+				limit("max_user_instances")),
 			"raise it: sysctl fs.inotify.max_user_instances=1024"}
 	}
 	if err != nil {
@@ -27,13 +29,17 @@ func checkWatches() finding {
 	defer unix.Close(fd)
 	// The first watch that is too many fails with ENOSPC.
 	if _, err := unix.InotifyAddWatch(fd, "/", unix.IN_CREATE); err != nil {
-		return finding{"watches", odd, fmt.Sprintf("watches: none left of %s (%v), so changes of files are seen later", limit("max_user_watches"), err),
+		return finding{"watches", odd, fmt.Sprintf("watches: none left of %s (%v), so changes of files are seen later",
+			limit("max_user_watches"), err),
 			"raise it: sysctl fs.inotify.max_user_watches=524288"}
 	}
 	if n, err := strconv.Atoi(limit("max_user_watches")); err == nil && n < fewWatches {
-		return finding{"watches", odd, fmt.Sprintf("watches: only %d are allowed, so changes of files may be seen later", n), "raise it: sysctl fs.inotify.max_user_watches=524288"}
+		return finding{"watches", odd,
+			fmt.Sprintf("watches: only %d are allowed, so changes of files may be seen later", n),
+			"raise it: sysctl fs.inotify.max_user_watches=524288"}
 	}
-	return finding{"watches", fine, fmt.Sprintf("watches: %s inotify watches and %s instances are allowed", limit("max_user_watches"), limit("max_user_instances")), ""}
+	return finding{"watches", fine, fmt.Sprintf("watches: %s inotify watches and %s instances are allowed",
+		limit("max_user_watches"), limit("max_user_instances")), ""}
 }
 
 // limit returns a limit of inotify, as the kernel writes it.

@@ -36,7 +36,8 @@ func editCommand(std streams) *cobra.Command {
 					return err
 				}
 				if info.URI == "" {
-					return fmt.Errorf("%s is built in and has no file to edit; see it with agentls explain %s", info.Name, info.Name)
+					return fmt.Errorf("%s is built in and has no file to edit; see it with agentls explain %s",
+						info.Name, info.Name)
 				}
 				return editAgent(ctx, conn, std, info)
 			})
@@ -116,7 +117,9 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	text, noTextNow := workspace.DecodeText([]byte(now))
 	document := noText == nil && noTextNow == nil
 	if document {
-		tell(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: u, LanguageID: "markdown", Version: 1, Text: old.Text}})
+		tell(protocol.MethodTextDocumentDidOpen,
+			&protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{URI: u, LanguageID: "markdown",
+				Version: 1, Text: old.Text}})
 		p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text.Text}}}
 		p.TextDocument.URI, p.TextDocument.Version = u, 2
 		tell(protocol.MethodTextDocumentDidChange, p)

@@ -89,7 +89,8 @@ func withoutEditor(text string) string {
 
 // ourNames are what the command line calls parameters of the protocol.
 var ourNames = map[string]string{
-	"agent": "the agent's name", "name": "the agent's name", "session": "the session's name", "input": "the prompt", "inputs": "--inputs",
+	"agent": "the agent's name", "name": "the agent's name", "session": "the session's name",
+	"input": "the prompt", "inputs": "--inputs",
 	"toSeq": "the place", "atSeq": "the place", "template": "--template",
 }
 
@@ -108,8 +109,10 @@ func misread(err error, args []string, agent string) error {
 	of := aboutOf(err)
 	switch {
 	case of.Path == "input":
-		return usage{fmt.Errorf("there is nothing to do; give a prompt, as in agentls run %s \"your request\"", cmp.Or(agent, "main"))}
-	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 || (len(args) == 2 && strings.ContainsAny(args[1], " \n")):
+		return usage{fmt.Errorf("there is nothing to do; give a prompt, as in agentls run %s \"your request\"",
+			cmp.Or(agent, "main"))}
+	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 ||
+		(len(args) == 2 && strings.ContainsAny(args[1], " \n")):
 		return err
 	}
 	how := "agentls run " + shellQuote(strings.Join(args, " "))

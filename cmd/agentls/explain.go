@@ -70,7 +70,8 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 					return err
 				}
 				if !a.Trusted || !b.Trusted {
-					fmt.Fprintln(std.err, "This folder is not trusted, so its agents do not run: compared is what they could do if it were.")
+					fmt.Fprintln(std.err,
+						"This folder is not trusted, so its agents do not run: compared is what they could do if it were.")
 				}
 				d := authority.Compare(a, b)
 				if d.Lines == nil {
@@ -97,7 +98,8 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 }
 
 // explainAgent returns the explanation of an agent, or of the file at a path.
-func explainAgent(ctx context.Context, conn *connection, name string, asIfTrusted bool) (*explanation.Explanation, error) {
+func explainAgent(ctx context.Context, conn *connection, name string,
+	asIfTrusted bool) (*explanation.Explanation, error) {
 	if !isPath(name) {
 		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
 		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
@@ -132,14 +134,16 @@ func readable(ctx context.Context, conn *connection, name, file string) error {
 		problems = d.Problems
 	} else {
 		var r wire.GetResult
-		if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r); err != nil || len(r.FrontMatter) > 0 {
+		if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r); err != nil ||
+			len(r.FrontMatter) > 0 {
 			return err
 		}
 		problems = r.Problems
 	}
 	for _, p := range problems {
 		if p.Code == "agent/yaml" || p.Code == "agent/yaml-feature" || p.Code == "agent/too-large" {
-			return fmt.Errorf("%s cannot be explained: %s", tool.Escape(name), explain(string(tool.URI(file)), p.Range.Start.Line, p.Range.Start.Character, p.Message))
+			return fmt.Errorf("%s cannot be explained: %s", tool.Escape(name),
+				explain(string(tool.URI(file)), p.Range.Start.Line, p.Range.Start.Character, p.Message))
 		}
 	}
 	return nil
@@ -198,7 +202,8 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 		if err != nil {
 			return nil, nil, err
 		}
-		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n"), AsIfTrusted: true}); err != nil {
+		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n"),
+			AsIfTrusted: true}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -207,5 +212,6 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 
 // isAgentFile reports whether a file lies in a folder of agents.
 func isAgentFile(path string) bool {
-	return workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) && filepath.Base(filepath.Dir(path)) == "agents"
+	return workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) &&
+		filepath.Base(filepath.Dir(path)) == "agents"
 }

@@ -29,7 +29,8 @@ type exportOptions struct {
 func exportCommand(std streams) *cobra.Command {
 	var o exportOptions
 	c := &cobra.Command{
-		Use: "export (NAME… | --all) --to TOOL", Short: "Write agents for Claude Code, GitHub Copilot, opencode or gemini-cli",
+		Use:   "export (NAME… | --all) --to TOOL",
+		Short: "Write agents for Claude Code, GitHub Copilot, opencode or gemini-cli",
 		Long: `Writes agents as files of another tool, into its folder in this one: .claude/agents,
 .github/agents, .opencode/agent. An agent that was imported from there returns as it
 was, but for what you changed. What does not translate is told, a line each.
@@ -110,7 +111,8 @@ func exportAgents(ctx context.Context, std streams, o exportOptions, names []str
 	ex := &exports{exportOptions: o, ctx: ctx, written: map[string]string{}, model: config.Models(ctx, folder)}
 	places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(config.Home, "agents")}}
 	if !o.global {
-		places = append(places, registry.Place{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
+		places = append(places, registry.Place{Scope: definition.Project,
+			Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
 	}
 	snapshot, err := registry.New(registry.Config{Places: places, Model: ex.model}).Load(ctx)
 	if err != nil {
@@ -155,7 +157,8 @@ func exportAgents(ctx context.Context, std streams, o exportOptions, names []str
 
 // chooseAgents returns the agents that are meant. One that is not usable is among them:
 // its export says why.
-func chooseAgents(s *registry.Snapshot, o exportOptions, folder string, names []string) ([]*definition.Definition, error) {
+func chooseAgents(s *registry.Snapshot, o exportOptions, folder string,
+	names []string) ([]*definition.Definition, error) {
 	scope := definition.Project
 	if o.global {
 		scope = definition.Global
@@ -176,17 +179,20 @@ func chooseAgents(s *registry.Snapshot, o exportOptions, folder string, names []
 		e, err := s.Lookup(folder, name)
 		switch reason, data := fault.ReasonOf(err); {
 		case reason == fault.InvalidAgent:
-			return nil, fmt.Errorf("%s is not usable; see why with agentls validate %s", tool.Escape(name), tool.Escape(name))
+			return nil, fmt.Errorf("%s is not usable; see why with agentls validate %s",
+				tool.Escape(name), tool.Escape(name))
 		case reason == fault.UnknownAgent:
 			if near, _ := data["suggestions"].([]string); len(near) > 0 {
-				return nil, fmt.Errorf("there is no agent %s; did you mean %s?", tool.Escape(name), tool.Escape(near[0]))
+				return nil, fmt.Errorf("there is no agent %s; did you mean %s?",
+					tool.Escape(name), tool.Escape(near[0]))
 			}
 			return nil, fmt.Errorf("there is no agent %s; see `agentls list`", tool.Escape(name))
 		case err != nil:
 			return nil, err
 		}
 		if e.Definition.Path == "" {
-			return nil, fmt.Errorf("%s is built in and has no file to export; make one of your own with agentls create", tool.Escape(name))
+			return nil, fmt.Errorf("%s is built in and has no file to export; make one of your own with agentls create",
+				tool.Escape(name))
 		}
 		list = append(list, e.Definition)
 	}
@@ -224,7 +230,8 @@ func (ex *exports) file(d *definition.Definition) (exportedFile, []byte) {
 		r.Reason = reasonOf(err)
 		return r, nil
 	}
-	made, err := exchange.Export(d.Path, data, definition.Dialect(ex.to), exchange.Options{Model: ex.model, Force: ex.drop})
+	made, err := exchange.Export(d.Path, data, definition.Dialect(ex.to),
+		exchange.Options{Model: ex.model, Force: ex.drop})
 	if err != nil {
 		r.Reason = fault.Message(err)
 		return r, nil
@@ -250,7 +257,8 @@ func (ex *exports) write(d *definition.Definition, made *exchange.Exported) (boo
 	name := filepath.Join(ex.dir, made.File)
 	path := filepath.Join(ex.disk.Path(), name)
 	if by := ex.written[path]; by != "" {
-		return false, fmt.Errorf("%s is called %s there, as %s is; write one of them to another folder: --out DIR", d.Name, made.File, by)
+		return false, fmt.Errorf("%s is called %s there, as %s is; write one of them to another folder: --out DIR",
+			d.Name, made.File, by)
 	}
 	ex.written[path] = d.Name
 	if canonical, err := workspace.Canonical(path); err == nil && canonical == d.Path {
@@ -261,7 +269,8 @@ func (ex *exports) write(d *definition.Definition, made *exchange.Exported) (boo
 	case err != nil || same:
 		return false, err
 	case seen != "" && !ex.force:
-		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR", displayPath(path))
+		return false, fmt.Errorf("%s is there already; replace it with --force, or write elsewhere: --out DIR",
+			displayPath(path))
 	}
 	_, err = ex.disk.Write(ex.ctx, workspace.Write{Name: name, Text: string(made.Data), Seen: seen, Exact: true})
 	return err == nil, err
@@ -269,7 +278,8 @@ func (ex *exports) write(d *definition.Definition, made *exchange.Exported) (boo
 
 // beforeWriting looks at what a file is that is to be written: whether it has
 // these very bytes already, and else its digest, "" where there is none.
-func beforeWriting(ctx context.Context, disk *workspace.Disk, name string, data []byte) (same bool, seen workspace.Digest, err error) {
+func beforeWriting(ctx context.Context, disk *workspace.Disk, name string, data []byte) (same bool,
+	seen workspace.Digest, err error) {
 	old, err := disk.Read(ctx, name, 0)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
@@ -302,7 +312,8 @@ func printExport(out io.Writer, r exportReport) {
 				written++
 			}
 		}
-		fmt.Fprintf(out, "\n%s for %s: %d written", count(len(r.Files), "agent"), exchange.Title(definition.Dialect(r.To)), written)
+		fmt.Fprintf(out, "\n%s for %s: %d written", count(len(r.Files), "agent"),
+			exchange.Title(definition.Dialect(r.To)), written)
 		if r.OK > written {
 			fmt.Fprintf(out, ", %d unchanged", r.OK-written)
 		}

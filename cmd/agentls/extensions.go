@@ -48,33 +48,38 @@ again when it brings something else.`,
 		}
 		c.AddCommand(sub)
 	}
-	one("enable", "Show what an extension brings, and let it take effect", func(ctx context.Context, store *bundle.Store, l bundle.Listed, yes bool) error {
-		if l.Problem != "" {
-			return fmt.Errorf("%s cannot be used: %s", tool.Escape(l.Name), tool.Escape(l.Problem))
-		}
-		if l.Project != "" {
-			fmt.Fprintf(std.err, "%s comes with this folder. It takes effect while the folder is trusted.\n", tool.Escape(l.Name))
-		}
-		if len(l.News) > 0 {
-			if err := consent(ctx, std, l.Bundle, l.News, l.Gone, len(l.News) < len(l.Items), yes); err != nil {
+	one("enable", "Show what an extension brings, and let it take effect",
+		func(ctx context.Context, store *bundle.Store, l bundle.Listed, yes bool) error {
+			if l.Problem != "" {
+				return fmt.Errorf("%s cannot be used: %s", tool.Escape(l.Name), tool.Escape(l.Problem))
+			}
+			if l.Project != "" {
+				fmt.Fprintf(std.err, "%s comes with this folder. It takes effect while the folder is trusted.\n",
+					tool.Escape(l.Name))
+			}
+			if len(l.News) > 0 {
+				if err := consent(ctx, std, l.Bundle, l.News, l.Gone, len(l.News) < len(l.Items), yes); err != nil {
+					return err
+				}
+			}
+			if err := store.Approve(ctx, l.Bundle); err != nil {
 				return err
 			}
-		}
-		if err := store.Approve(ctx, l.Bundle); err != nil {
+			_, err := fmt.Fprintf(std.out, "%s is enabled.\n", tool.Escape(l.Name))
 			return err
-		}
-		_, err := fmt.Fprintf(std.out, "%s is enabled.\n", tool.Escape(l.Name))
-		return err
-	})
-	one("disable", "Keep an extension from taking effect", func(ctx context.Context, store *bundle.Store, l bundle.Listed, _ bool) error {
+		})
+	one("disable", "Keep an extension from taking effect", func(ctx context.Context, store *bundle.Store,
+		l bundle.Listed, _ bool) error {
 		if err := store.Disable(ctx, l.Bundle); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(std.out, "%s is disabled.\n", tool.Escape(l.Name))
 		return err
 	})
-	one("uninstall", "Remove an extension", func(ctx context.Context, store *bundle.Store, l bundle.Listed, yes bool) error {
-		if t := newTerminal(std); !yes && (!t.there || !t.yes(ctx, fmt.Sprintf("Remove %s? [y/N] ", tool.Escape(l.Folder)), false)) {
+	one("uninstall", "Remove an extension", func(ctx context.Context, store *bundle.Store,
+		l bundle.Listed, yes bool) error {
+		if t := newTerminal(std); !yes && (!t.there || !t.yes(ctx,
+			fmt.Sprintf("Remove %s? [y/N] ", tool.Escape(l.Folder)), false)) {
 			return errors.New("nothing was removed; confirm with y on a terminal, or use --yes")
 		}
 		if err := store.Remove(ctx, l.Bundle); err != nil {
@@ -123,20 +128,23 @@ func extensionsOf(std streams) (*bundle.Store, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return &bundle.Store{Home: config.Home, State: filepath.Join(config.Home, "agentls"), Named: workspace.ReadNamed}, folder, nil
+	return &bundle.Store{Home: config.Home, State: filepath.Join(config.Home, "agentls"),
+		Named: workspace.ReadNamed}, folder, nil
 }
 
 func installCommand(std streams) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "install FOLDER|ARCHIVE|GIT-URL", Short: "Install an extension, after showing all that it brings", Args: arguments(1, 1),
+		Use: "install FOLDER|ARCHIVE|GIT-URL", Short: "Install an extension, after showing all that it brings",
+		Args: arguments(1, 1),
 		Long: `Installs an extension from a folder, a .zip, .tar or .tar.gz archive, or a git
 repository. Nothing of it runs while it is installed. One that is installed already is
 replaced, after showing what is new in it.`,
 		Example: `  agentls extensions install https://github.com/gemini-cli-extensions/security
   agentls extensions install ./my-extension`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return install(c.Context(), std, yes, func(ctx context.Context, store *bundle.Store) (*bundle.Staged, error) {
+			return install(c.Context(), std, yes, func(ctx context.Context,
+				store *bundle.Store) (*bundle.Staged, error) {
 				return store.Stage(ctx, args[0])
 			})
 		},
@@ -150,7 +158,8 @@ func linkCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "link FOLDER", Short: "Use an extension where it lies, while you develop it", Args: arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return install(c.Context(), std, yes, func(ctx context.Context, store *bundle.Store) (*bundle.Staged, error) {
+			return install(c.Context(), std, yes, func(ctx context.Context,
+				store *bundle.Store) (*bundle.Staged, error) {
 				return store.Link(ctx, args[0])
 			})
 		},
@@ -171,7 +180,8 @@ func newExtensionCommand(std streams) *cobra.Command {
 			if err := bundle.New(folder, server); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s is made. Try it with: agentls extensions link %s\n", tool.Escape(args[0]), shellQuote(args[0]))
+			_, err = fmt.Fprintf(std.out, "%s is made. Try it with: agentls extensions link %s\n",
+				tool.Escape(args[0]), shellQuote(args[0]))
 			return err
 		},
 	}
@@ -180,7 +190,8 @@ func newExtensionCommand(std streams) *cobra.Command {
 }
 
 // install brings an extension in, shows what it brings, and asks.
-func install(ctx context.Context, std streams, yes bool, stage func(context.Context, *bundle.Store) (*bundle.Staged, error)) error {
+func install(ctx context.Context, std streams, yes bool, stage func(context.Context,
+	*bundle.Store) (*bundle.Staged, error)) error {
 	store, _, err := extensionsOf(std)
 	if err != nil {
 		return err
@@ -225,7 +236,10 @@ func consent(ctx context.Context, std streams, b *bundle.Bundle, news, gone []bu
 	for _, why := range b.LeftOut {
 		fmt.Fprintf(std.err, "  without effect: %s\n", why)
 	}
-	if slices.ContainsFunc(news, func(i bundle.Item) bool { return i.Kind == bundle.ServerItem || i.Kind == bundle.HookItem }) {
+	if slices.ContainsFunc(news, func(i bundle.Item) bool {
+		return i.Kind == bundle.ServerItem ||
+			i.Kind == bundle.HookItem
+	}) {
 		fmt.Fprintln(std.err, "MCP servers and hooks are programs: they run as you, on this machine.")
 	}
 	if yes {
@@ -253,7 +267,8 @@ func printItems(out io.Writer, items []bundle.Item, indent string) error {
 // printExtensions prints the extensions with what they bring.
 func printExtensions(out io.Writer, all []bundle.Listed) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "No extensions are installed. Install one: agentls extensions install FOLDER|ARCHIVE|GIT-URL")
+		_, err := fmt.Fprintln(out,
+			"No extensions are installed. Install one: agentls extensions install FOLDER|ARCHIVE|GIT-URL")
 		return err
 	}
 	for i, l := range all {
@@ -269,7 +284,8 @@ func printExtensions(out io.Writer, all []bundle.Listed) error {
 		case bundle.Broken:
 			fmt.Fprintf(out, "  %s\n", tool.Escape(l.Problem))
 		case bundle.Unapproved:
-			fmt.Fprintf(out, "  It brings what you have not approved. Look at it: agentls extensions enable %s\n", tool.Escape(l.Name))
+			fmt.Fprintf(out, "  It brings what you have not approved. Look at it: agentls extensions enable %s\n",
+				tool.Escape(l.Name))
 		}
 		if err := printItems(out, l.Items, "  "); err != nil {
 			return err
@@ -302,7 +318,8 @@ func extensionsJSON(all []bundle.Listed) any {
 	list := []extension{}
 	for _, l := range all {
 		e := extension{
-			Name: l.Name, Version: l.Version, State: string(l.State), Scope: cmp.Or(map[bool]string{true: "project"}[l.Project != ""], "global"),
+			Name: l.Name, Version: l.Version, State: string(l.State),
+			Scope:  cmp.Or(map[bool]string{true: "project"}[l.Project != ""], "global"),
 			Folder: l.Folder, Source: l.Source, Problem: l.Problem, Brings: []item{}, LeftOut: l.LeftOut,
 		}
 		for _, i := range l.Items {

@@ -16,7 +16,8 @@ import (
 
 // graphCommand shows and runs graphs of agents.
 func graphCommand(std streams) *cobra.Command {
-	c := &cobra.Command{Use: "graph", Short: "Show or run the graph of an agent", Args: needsPart, RunE: func(*cobra.Command, []string) error { return nil }}
+	c := &cobra.Command{Use: "graph", Short: "Show or run the graph of an agent", Args: needsPart,
+		RunE: func(*cobra.Command, []string) error { return nil }}
 	run, resume := runCommandOf(std, &runOptions{method: wire.MethodGraphRun}), sessionResumeCommand(std)
 	run.Use, run.Short = "run NAME [PROMPT]", "Run an agent that has a graph"
 	run.Long = `Runs an agent that has a graph, from node to node, as agentls run does; an agent

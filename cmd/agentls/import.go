@@ -55,13 +55,15 @@ they are. docs/migrating.md goes key by key.`,
 			return importAgents(c.Context(), std, o, args)
 		},
 	}
-	c.Flags().StringVar(&o.from, "from", "", "whose format it is, where neither place nor keys tell: "+joinOr(toolNames))
+	c.Flags().StringVar(&o.from, "from", "",
+		"whose format it is, where neither place nor keys tell: "+joinOr(toolNames))
 	c.Flags().StringVar(&o.scope, "scope", "", "project or global: who has the agents from now on (project)")
 	c.Flags().BoolVar(&o.global, "global", false, "the same as --scope global")
 	c.Flags().StringVar(&o.name, "name", "", "what the agent is to be called, if one file is imported")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&o.force, "force", false, "replace files of ours that are there")
-	c.Flags().BoolVar(&o.verbose, "verbose", false, "below each file all that did not translate, also what several have in common")
+	c.Flags().BoolVar(&o.verbose, "verbose", false,
+		"below each file all that did not translate, also what several have in common")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "the report as JSON")
 	complete(c, "from", toolNames...)
 	complete(c, "scope", "project", "global")
@@ -69,7 +71,8 @@ they are. docs/migrating.md goes key by key.`,
 }
 
 // toolNames are the other tools by the names that --from and --to take.
-var toolNames = []string{string(definition.Claude), string(definition.Copilot), string(definition.OpenCode), string(definition.GeminiCLI)}
+var toolNames = []string{string(definition.Claude), string(definition.Copilot), string(definition.OpenCode),
+	string(definition.GeminiCLI)}
 
 // joinOr joins alternatives: a, b or c.
 func joinOr(names []string) string {
@@ -135,7 +138,8 @@ func importAgents(ctx context.Context, std streams, o importOptions, args []stri
 	if o.name != "" && len(files) != 1 {
 		return usage{fmt.Errorf("--name is for one file, and these are %d; name the file", len(files))}
 	}
-	im := &imports{importOptions: o, ctx: ctx, root: folder, dir: filepath.Join(".gemini", "agents"), made: map[string]string{}, model: config.Models(ctx, folder)}
+	im := &imports{importOptions: o, ctx: ctx, root: folder, dir: filepath.Join(".gemini", "agents"),
+		made: map[string]string{}, model: config.Models(ctx, folder)}
 	report := importReport{Scope: "project", DryRun: o.dry, Files: []importedFile{}}
 	if o.global {
 		report.Scope, im.root, im.dir = "global", filepath.Join(config.Home, "agents"), "." // wherever a link has it
@@ -201,7 +205,8 @@ func namesIn(dir string) (map[string]string, error) {
 			continue
 		}
 		if data, err := agentFile(filepath.Join(dir, e.Name())); err == nil {
-			d := definition.Parse(definition.Source{Path: filepath.Join(dir, e.Name()), Scope: definition.Project, Data: data})
+			d := definition.Parse(definition.Source{Path: filepath.Join(dir, e.Name()),
+				Scope: definition.Project, Data: data})
 			taken[d.Name] = e.Name()
 		}
 	}
@@ -240,14 +245,18 @@ func (im *imports) file(f found) importedFile {
 	made, err := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: im.name, Model: im.model})
 	if err != nil {
 		r.Reason = fault.Message(err)
-		if _, named := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: "named"}); named == nil && im.name == "" {
+		if _, named := exchange.Import(f.path, data, exchange.Options{From: r.From, Name: "named"}); named == nil &&
+			im.name == "" {
 			r.Reason = strings.TrimSuffix(r.Reason, ".") + ", or import it with --name NAME"
 		}
 		return r
 	}
 	r.Name, r.From, r.Losses, r.Repaired = made.Name, made.From, made.Loss, made.Repaired
 	if im.name != "" { // and what the name of the file is read as does not matter
-		r.Losses = slices.DeleteFunc(r.Losses, func(l exchange.Loss) bool { return l.Key == "name" && l.Severity == definition.Hint })
+		r.Losses = slices.DeleteFunc(r.Losses, func(l exchange.Loss) bool {
+			return l.Key == "name" &&
+				l.Severity == definition.Hint
+		})
 	}
 	r.Path = filepath.Join(im.root, im.dir, made.Name+".md")
 	if r.Written, r.There, err = im.write(made); err != nil {
@@ -269,10 +278,12 @@ func (im *imports) file(f found) importedFile {
 func (im *imports) write(made *exchange.Imported) (written, there bool, err error) {
 	file := made.Name + ".md"
 	if by := im.made[made.Name]; by != "" {
-		return false, false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME", displayPath(by), made.Name)
+		return false, false, fmt.Errorf("%s has the name %s too; import one of them alone under another: --name NAME",
+			displayPath(by), made.Name)
 	}
 	if by, taken := im.taken[made.Name]; taken && by != file {
-		return false, false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME", made.Name, by, displayPath(filepath.Join(im.root, im.dir)))
+		return false, false, fmt.Errorf("the name %s is taken by %s in %s; import it under another: --name NAME",
+			made.Name, by, displayPath(filepath.Join(im.root, im.dir)))
 	}
 	path := filepath.Join(im.root, im.dir, file)
 	if im.disk == nil {
@@ -287,7 +298,8 @@ func (im *imports) write(made *exchange.Imported) (written, there bool, err erro
 	case im.dry:
 		return false, false, nil
 	}
-	_, err = im.disk.Write(im.ctx, workspace.Write{Name: filepath.Join(im.dir, file), Text: string(made.Text), Seen: seen, Exact: true})
+	_, err = im.disk.Write(im.ctx, workspace.Write{Name: filepath.Join(im.dir, file), Text: string(made.Text),
+		Seen: seen, Exact: true})
 	return err == nil, false, err
 }
 
@@ -439,7 +451,8 @@ func inCommon(files []importedFile) (common []shared) {
 		}
 	}
 	slices.SortFunc(common, func(a, b shared) int {
-		return cmp.Or(worse(a.loss, b.loss), len(b.of)-len(a.of), strings.Compare(a.loss.Key+a.loss.Message, b.loss.Key+b.loss.Message))
+		return cmp.Or(worse(a.loss, b.loss), len(b.of)-len(a.of),
+			strings.Compare(a.loss.Key+a.loss.Message, b.loss.Key+b.loss.Message))
 	})
 	return common
 }

@@ -259,7 +259,8 @@ func (im *imports) besides(name string) (notes []string) {
 		case d.Scope == definition.Project && im.global:
 			notes = append(notes, fmt.Sprintf("in this folder the agent %s keeps the name", displayPath(d.Path)))
 		case d.Scope != definition.Project && (d.Scope != definition.Global || !im.global):
-			notes = append(notes, fmt.Sprintf("it takes the place of %s here; to keep both import it with --name NAME", cmp.Or(tool.Escape(d.Path), "the built-in "+name)))
+			notes = append(notes, fmt.Sprintf("it takes the place of %s here; to keep both import it with --name NAME",
+				cmp.Or(tool.Escape(d.Path), "the built-in "+name)))
 		}
 	}
 	return notes

@@ -75,10 +75,12 @@ func setUp(ctx context.Context, conn *connection, std streams, p wire.CreatePara
 	}
 	untrusted := slices.ContainsFunc(agents, func(a wire.AgentInfo) bool { return a.State == "untrusted" })
 	asks := newTerminal(std)
-	question := fmt.Sprintf("Trust %s, so that its agents run? They ask before they change something. [Y/n] ", tool.Escape(folder))
+	question := fmt.Sprintf("Trust %s, so that its agents run? They ask before they change something. [Y/n] ",
+		tool.Escape(folder))
 	if untrusted && asks.there && asks.yes(ctx, question, true) {
 		trusted := true
-		if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &trusted}, nil); err != nil {
+		if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)),
+			Trusted: &trusted}, nil); err != nil {
 			return err
 		}
 		untrusted = false
@@ -109,7 +111,8 @@ func writeSettings(ctx context.Context, std streams, folder string) error {
 		return err
 	}
 	defer disk.Close()
-	_, err = disk.Direct().Write(ctx, workspace.Write{Name: workspace.ProjectSettings, Text: firstSettings, Exact: true})
+	_, err = disk.Direct().Write(ctx, workspace.Write{Name: workspace.ProjectSettings,
+		Text: firstSettings, Exact: true})
 	switch {
 	case fault.KindOf(err) == fault.Stale:
 		fmt.Fprintln(std.out, "Left "+filepath.FromSlash(workspace.ProjectSettings)+" as it is")

@@ -76,7 +76,8 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	if f, ok := std.out.(*os.File); ok {
 		t.screen = console.there && term.IsTerminal(int(f.Fd()))
 	}
-	d := &dialogue{t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys, told: make(map[string]bool)}
+	d := &dialogue{t: t, std: streams{std.in, out, std.err}, o: o, first: p, terminal: console.there, keys: keys,
+		told: make(map[string]bool)}
 	if err := d.open(ctx, config, t.handlers()); err != nil {
 		return err
 	}
@@ -143,7 +144,8 @@ func (d *dialogue) banner(ctx context.Context) error {
 	}
 	model := cmp.Or(d.first.Model, agent.ResolvedModel, agent.Model)
 	d.setStatus(chat.Status{Agent: d.name(), Model: model})
-	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session, tool.Escape(homely(folder)))
+	d.t.say("%s · %s · session %s · %s", tool.Escape(d.title), tool.Escape(model), d.session,
+		tool.Escape(homely(folder)))
 	if goesOn := d.continues(ctx, d.name()); goesOn.line != "" {
 		d.t.say("%s", goesOn.line)
 	}
@@ -214,7 +216,8 @@ func (d *dialogue) next(ctx context.Context) (string, error) {
 			return "", exit{exitInterrupted}
 		case <-d.conn.Done():
 			d.t.endPrompt(false)
-			return "", fault.New(fault.Unavailable, "interactive", "the daemon has ended; start again, its log says why")
+			return "", fault.New(fault.Unavailable, "interactive",
+				"the daemon has ended; start again, its log says why")
 		case <-d.keys:
 			if d.leaves(time.Now(), d.armed) {
 				d.t.endPrompt(false)
@@ -317,7 +320,8 @@ func (d *dialogue) listCommands(ctx context.Context) error {
 // request runs an agent: the one that a line names, else the one that is talked
 // to.
 func (d *dialogue) request(ctx context.Context, line string) error {
-	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode, Model: d.first.Model, Approval: d.mode, Run: runID()}
+	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode,
+		Model: d.first.Model, Approval: d.mode, Run: runID()}
 	if d.first.Session == "" && !d.placed {
 		p.Session = "" // the daemon knows best which nobody has
 	}
@@ -424,7 +428,8 @@ func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (w
 		return true
 	}
 	var r wire.SteerResult
-	err := d.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: p.Run, Input: wire.InputBlocks{{Type: "text", Text: line}}}, &r)
+	err := d.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: p.Run,
+		Input: wire.InputBlocks{{Type: "text", Text: line}}}, &r)
 	switch {
 	case err != nil && kindOf(err) == string(fault.UnknownRun), err == nil && !r.Accepted: // it has just ended
 		d.afterwards(line)

@@ -29,7 +29,8 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
 	case "clear":
-		if err := d.conn.Call(ctx, wire.MethodContextClear, &wire.ContextClearParams{Session: d.session, Agent: d.name()}, nil); err != nil {
+		if err := d.conn.Call(ctx, wire.MethodContextClear, &wire.ContextClearParams{Session: d.session,
+			Agent: d.name()}, nil); err != nil {
 			return err
 		}
 		d.t.say("The context of %s is cleared: the next request begins a new one.", tool.Escape(d.name()))
@@ -112,7 +113,8 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 		return printChain(d.std.out, chain)
 	case word == "route" && strings.TrimSpace(rest) != "":
 		var r wire.RouteResult
-		if err := d.conn.Call(ctx, wire.MethodRoute, &wire.RouteParams{Input: strings.TrimSpace(rest)}, &r); err != nil {
+		if err := d.conn.Call(ctx, wire.MethodRoute, &wire.RouteParams{Input: strings.TrimSpace(rest)},
+			&r); err != nil {
 			return err
 		}
 		return printRoute(d.std.out, &r)

@@ -63,7 +63,8 @@ func listCommand(std streams) *cobra.Command {
 
 // headings are the groups of a list, in their order.
 var headings = []struct{ scope, title string }{
-	{"project", "Agents of this folder"}, {"global", "Your agents"}, {"extension", "Agents of extensions"}, {"system", "Built in"},
+	{"project", "Agents of this folder"}, {"global", "Your agents"}, {"extension", "Agents of extensions"},
+	{"system", "Built in"},
 }
 
 // printAgents prints a line for each agent, and below it, or its group, an

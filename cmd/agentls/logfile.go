@@ -56,7 +56,8 @@ func (l *logFile) write(line []byte) error {
 		head = append(head, '\n')
 	}
 	if l.dropped > 0 {
-		head = fmt.Appendf(head, "level=WARN msg=\"lines of this log were dropped\" lines=%d err=%q\n", l.dropped, l.why)
+		head = fmt.Appendf(head, "level=WARN msg=\"lines of this log were dropped\" lines=%d err=%q\n", l.dropped,
+			l.why)
 	}
 	n, err := l.file.Write(append(head, line...))
 	l.torn = err != nil && (n > 0 || l.torn)
@@ -89,7 +90,8 @@ func (l *logFile) ready(more int64) error {
 				from = fmt.Sprintf("%s.%d", l.path, n-1)
 			}
 			// Between the look and this, another process may have moved it.
-			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, n)); err != nil && n == 1 && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, n)); err != nil && n == 1 &&
+				!errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

@@ -146,9 +146,11 @@ You approve every risky step. Try it without a key: agentls demo`,
 	root.AddCommand(
 		serveCommand(std), runCommand(std), listCommand(std), createCommand(std), editCommand(std), deleteCommand(std),
 		validateCommand(std), explainCommand(std), routeCommand(std), configCommand(std), diffAuthorityCommand(std),
-		initCommand(std), modelsCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std), traceCommand(std), testCommand(std), graphCommand(std),
+		initCommand(std), modelsCommand(std), sessionsCommand(std), changesCommand(std), chainCommand(std),
+		traceCommand(std), testCommand(std), graphCommand(std),
 		contextCommand(std), trustCommand(std), permissionsCommand(std), memoryCommand(std), mcpServersCommand(std),
-		extensionsCommand(std), importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std), manCommand(std), versionCommand(std),
+		extensionsCommand(std), importCommand(std), exportCommand(std), doctorCommand(std), demoCommand(std),
+		manCommand(std), versionCommand(std),
 	)
 	return root
 }
@@ -161,7 +163,8 @@ func isPrompt(args []string) bool {
 	}
 	flag, _, _ := strings.Cut(args[0], "=")
 	sentence := !strings.HasPrefix(flag, "-") && strings.ContainsAny(args[0], " \n")
-	return sentence || strings.HasPrefix(flag, "-p") || slices.Contains([]string{"--prompt", "-i", "--interactive"}, flag)
+	return sentence || strings.HasPrefix(flag, "-p") || slices.Contains([]string{"--prompt", "-i",
+		"--interactive"}, flag)
 }
 
 // unknownCommand is the error for a name that is none of c's subcommands.
@@ -194,7 +197,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return usage{fmt.Errorf("missing argument; use %s", c.UseLine())}
 		}
-		return usage{fmt.Errorf("unexpected argument %s; use %s", shellQuote(strings.Join(args[most:], " ")), c.UseLine())}
+		return usage{fmt.Errorf("unexpected argument %s; use %s",
+			shellQuote(strings.Join(args[most:], " ")), c.UseLine())}
 	}
 }
 
@@ -211,7 +215,8 @@ func base(std streams) (daemon.Config, error) {
 func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	c := daemon.Config{
-		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now, Secrets: secrets, Console: std.err,
+		Home: home, Environ: environ(), Trust: os.Getenv("AGENTLS_TRUST") == "1", Version: version, Now: time.Now,
+		Secrets: secrets, Console: std.err,
 		Log: logTo(std.err, secrets, slog.LevelWarn),
 	}
 	c.RunTest = testrun.With(c)

@@ -78,7 +78,9 @@ only you can read (~/.gemini/agentls/logins.json).`,
 				if err := conn.Call(ctx, wire.MethodMCPLogout, &wire.MCPLogoutParams{Name: args[0]}, nil); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(std.out, "Logged out of %s. What it was allowed stays allowed there until you withdraw it at the server.\n", tool.Escape(args[0]))
+				_, err := fmt.Fprintf(std.out,
+					"Logged out of %s. What it was allowed stays allowed there until you withdraw it at the server.\n",
+					tool.Escape(args[0]))
 				return err
 			})
 		},
@@ -115,7 +117,8 @@ func testServers(ctx context.Context, std streams, names []string, approve, asJS
 		for _, name := range names {
 			began := time.Now()
 			var r wire.MCPServerResult
-			if err := conn.Call(ctx, wire.MethodMCPRestart, &wire.MCPRestartParams{Name: name, Approve: approve}, &r); err != nil {
+			if err := conn.Call(ctx, wire.MethodMCPRestart, &wire.MCPRestartParams{Name: name,
+				Approve: approve}, &r); err != nil {
 				return err
 			}
 			if r.Server.State != "ready" {
@@ -175,7 +178,8 @@ func printServers(out io.Writer, all []wire.MCPServer) error {
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSCOPE\tSTATE\tVERSION\tTOOLS\tCOMMAND OR ADDRESS")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", tool.Escape(s.Name), s.Scope, s.State, cmp.Or(tool.Escape(s.Version), "-"), len(s.Tools), tool.Escape(cmp.Or(s.Command, s.URL)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", tool.Escape(s.Name), s.Scope, s.State,
+			cmp.Or(tool.Escape(s.Version), "-"), len(s.Tools), tool.Escape(cmp.Or(s.Command, s.URL)))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -31,7 +31,8 @@ your agents share. --all shows what belongs to other workspaces too.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.MemoryListResult
-				if err := conn.Call(ctx, wire.MethodMemoryList, &wire.MemoryListParams{Store: store, All: all, Cursor: cursor}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodMemoryList,
+					&wire.MemoryListParams{Store: store, All: all, Cursor: cursor}, &r); err != nil {
 					return err
 				}
 				if asJSON {
@@ -49,7 +50,9 @@ your agents share. --all shows what belongs to other workspaces too.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.MemorySearchResult
-				if err := conn.Call(ctx, wire.MethodMemorySearch, &wire.MemorySearchParams{Query: strings.Join(args, " "), Store: store, All: all, Limit: limit}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodMemorySearch,
+					&wire.MemorySearchParams{Query: strings.Join(args, " "), Store: store, All: all,
+						Limit: limit}, &r); err != nil {
 					return err
 				}
 				if asJSON {
@@ -97,14 +100,16 @@ sessions keep what was said in them.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.MemoryDeleteResult
-				if err := conn.Call(ctx, wire.MethodMemoryDelete, &wire.MemoryDeleteParams{Store: *store, Keys: args, All: whole}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodMemoryDelete,
+					&wire.MemoryDeleteParams{Store: *store, Keys: args, All: whole}, &r); err != nil {
 					return err
 				}
 				if *asJSON {
 					return printJSON(std.out, r)
 				}
 				if r.Deleted == 0 && !whole {
-					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`", tool.Escape(strings.Join(args, ", ")), tool.Escape(*store))
+					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`",
+						tool.Escape(strings.Join(args, ", ")), tool.Escape(*store))
 				}
 				_, err := fmt.Fprintf(std.out, "Deleted %s. %s\n", count(r.Deleted, "record"), r.Note)
 				return err
@@ -127,7 +132,8 @@ func printProblems(out io.Writer, problems []string) {
 // printMemory prints a line for each store, and then the records.
 func printMemory(out io.Writer, r *wire.MemoryListResult) error {
 	if len(r.Stores) == 0 {
-		_, err := fmt.Fprintln(out, "Nothing is remembered here. Agents with `memory: {enabled: true}` store records with store_memory.")
+		_, err := fmt.Fprintln(out,
+			"Nothing is remembered here. Agents with `memory: {enabled: true}` store records with store_memory.")
 		return err
 	}
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
@@ -169,7 +175,8 @@ func printRecords(out io.Writer, records []wire.MemoryRecord) error {
 		if at, err := time.Parse(time.RFC3339, r.Time); err == nil {
 			when = ago(time.Since(at))
 		}
-		fmt.Fprintf(&b, "%s · %s · by %s, session %s, %s", tool.Escape(r.Key), tool.Escape(r.Store), tool.Escape(r.Agent), tool.Escape(cmp.Or(r.Session, "main")), when)
+		fmt.Fprintf(&b, "%s · %s · by %s, session %s, %s", tool.Escape(r.Key), tool.Escape(r.Store),
+			tool.Escape(r.Agent), tool.Escape(cmp.Or(r.Session, "main")), when)
 		if r.Taint != "" {
 			fmt.Fprintf(&b, " · after reading what others wrote (%s)", tool.Escape(r.Taint))
 		}

@@ -65,7 +65,8 @@ func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 		if e.Window > 0 {
 			window = chat.Short(e.Window)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tool.Escape(e.ID), tool.Escape(strings.Join(e.Aliases, ", ")), window, input, output,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tool.Escape(e.ID), tool.Escape(strings.Join(e.Aliases, ", ")),
+			window, input, output,
 			thinkingOf(e), tool.Escape(note))
 	}
 	if err := w.Flush(); err != nil {

@@ -48,14 +48,16 @@ about any more. What was allowed for one run or session ended with it.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.PermissionsForgetResult
-				if err := conn.Call(ctx, wire.MethodPermissionsForget, &wire.PermissionsForgetParams{ID: args[0]}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodPermissionsForget,
+					&wire.PermissionsForgetParams{ID: args[0]}, &r); err != nil {
 					return err
 				}
 				if asJSON {
 					return printJSON(std.out, r)
 				}
 				if !r.Forgotten {
-					return fmt.Errorf("nothing is allowed under %s; see `agentls permissions list`", tool.Escape(args[0]))
+					return fmt.Errorf("nothing is allowed under %s; see `agentls permissions list`",
+						tool.Escape(args[0]))
 				}
 				_, err := fmt.Fprintln(std.out, "Forgotten: it is asked about again.")
 				return err
@@ -81,7 +83,8 @@ func printPermissions(out io.Writer, all []wire.Permission) error {
 		if at, err := time.Parse(time.RFC3339, p.Since); err == nil {
 			since = ago(time.Since(at))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.ID, tool.Escape(p.Agent), tool.Escape(p.Tool), since, tool.Escape(p.Pattern))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.ID, tool.Escape(p.Agent), tool.Escape(p.Tool), since,
+			tool.Escape(p.Pattern))
 	}
 	if err := w.Flush(); err != nil {
 		return err

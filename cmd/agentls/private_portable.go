@@ -7,5 +7,6 @@ func hide([]string, bool) {}
 
 // checkProcess says what hide does not do.
 func checkProcess() finding {
-	return finding{"process", odd, "process: whether other programs of yours can look into agentls is the system's matter here", ""}
+	return finding{"process", odd,
+		"process: whether other programs of yours can look into agentls is the system's matter here", ""}
 }

@@ -50,7 +50,8 @@ first, and exits with 1 then.`,
 		},
 	}
 	c.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
-	c.Flags().BoolVar(&again, "verify", false, "run it again from its recorded answers and results, and show the first difference")
+	c.Flags().BoolVar(&again, "verify", false,
+		"run it again from its recorded answers and results, and show the first difference")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	completeSessionFlag(c)
 	return c

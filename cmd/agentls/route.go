@@ -28,7 +28,8 @@ Nothing runs. The model is asked where the strategy needs it.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.Input = args[0]
 			if at, err := p.Check(); err != nil {
-				return usage{fmt.Errorf("%s %w", map[string]string{"input": "INPUT", "strategy": "--strategy"}[at], err)}
+				return usage{fmt.Errorf("%s %w", map[string]string{"input": "INPUT",
+					"strategy": "--strategy"}[at], err)}
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				var r wire.RouteResult
@@ -59,7 +60,8 @@ func printRoute(out io.Writer, r *wire.RouteResult) error {
 	}
 	fmt.Fprintf(out, "\n%s\n", tool.Escape(r.Why))
 	if m := r.Model; m != nil {
-		fmt.Fprintf(out, "Model: %s, %d ms, %d tokens in, %d out\n", tool.Escape(m.ID), m.DurationMs, m.Usage.InputTokens, m.Usage.OutputTokens)
+		fmt.Fprintf(out, "Model: %s, %d ms, %d tokens in, %d out\n", tool.Escape(m.ID), m.DurationMs,
+			m.Usage.InputTokens, m.Usage.OutputTokens)
 		if said := strings.TrimSpace(m.Error + r.Reason); said != "" {
 			fmt.Fprintln(out, "It says:", tool.Escape(said))
 		}

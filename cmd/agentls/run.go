@@ -92,13 +92,16 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	f.StringVar(&o.session, "session", "", "the session to go on with, latest, or new; without it, main")
 	f.BoolVar(&o.fresh, "new", false, "begin a new session; the same as --session new")
 	f.StringVar(&o.approve, "approve", "", approveHelp)
-	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
+	f.StringVar(&o.format, "format", "text",
+		"text, json (the result at the end) or stream-json (each event as it comes)")
 	f.StringVar(&o.mode, "mode", "", "chat or task; without it, the agent's own")
 	f.StringVar(&o.model, "model", "", "the model, instead of the agent's")
-	f.StringVar(&o.strategy, "strategy", "", "how @auto picks the agent: rule, llm or hybrid; without it, the settings'")
+	f.StringVar(&o.strategy, "strategy", "",
+		"how @auto picks the agent: rule, llm or hybrid; without it, the settings'")
 	f.StringArrayVar(&o.input, "input", nil, "`key=value` of the agent's inputs; can be given again")
 	f.StringVar(&o.inputs, "inputs", "", "all inputs of the agent as one `JSON` object")
-	f.BoolVar(&o.trace, "trace", false, "show each call of a model or a tool, handoff and check on standard error as it ends, with its time")
+	f.BoolVar(&o.trace, "trace", false,
+		"show each call of a model or a tool, handoff and check on standard error as it ends, with its time")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	complete(c, "format", formats...)
@@ -137,7 +140,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	case len(args) == 2 && prompt == "":
 		p.Agent, prompt = args[0], args[1]
 	case len(args) == 2:
-		return nil, daemon.Config{}, usage{errors.New("the prompt is given twice; leave out --prompt or the second argument")}
+		return nil, daemon.Config{},
+			usage{errors.New("the prompt is given twice; leave out --prompt or the second argument")}
 	case len(args) == 1 && (prompt != "" || (!strings.ContainsAny(args[0], " \n") && !strings.HasPrefix(args[0], "/"))):
 		p.Agent = args[0]
 	case len(args) == 1:
@@ -146,7 +150,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	p.Agent = strings.TrimPrefix(p.Agent, "@")
 	p.Strategy = o.strategy
 	if p.Agent == mention.Auto && o.interactive {
-		return nil, daemon.Config{}, usage{errors.New("an interactive conversation is with one agent; name it, and write @auto before a request that is for another")}
+		return nil, daemon.Config{},
+			usage{errors.New("an interactive conversation is with one agent; name it, and write @auto before a request that is for another")}
 	}
 	if prompt == "" && !o.interactive && !term.IsTerminal(int(std.in.Fd())) {
 		data, err := io.ReadAll(io.LimitReader(std.in, maxPrompt+1))
@@ -154,7 +159,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 		case err != nil:
 			return nil, daemon.Config{}, err
 		case len(data) > maxPrompt:
-			return nil, daemon.Config{}, usage{fmt.Errorf("the prompt on standard input is longer than %d bytes; put it into a file, and name that in a shorter prompt", maxPrompt)}
+			return nil, daemon.Config{},
+				usage{fmt.Errorf("the prompt on standard input is longer than %d bytes; put it into a file, and name that in a shorter prompt", maxPrompt)}
 		}
 		prompt, o.given = strings.TrimSpace(string(data)), true
 	}
@@ -207,7 +213,8 @@ func (o *outlet) Write(b []byte) (int, error) {
 
 // runOnce runs an agent once, and shows it in the format that was asked for.
 func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
-	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
+	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection,
+		t *timeline) (*wire.RunResult, error) {
 		if err := conn.latest(ctx, p); err != nil {
 			return nil, err
 		}
@@ -243,7 +250,8 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 
 // follow shows a run to its end in the format that was asked for; run has it done
 // by a daemon of this folder.
-func (o *runOptions) follow(ctx context.Context, config daemon.Config, std streams, run func(context.Context, *connection, *timeline) (*wire.RunResult, error)) error {
+func (o *runOptions) follow(ctx context.Context, config daemon.Config, std streams,
+	run func(context.Context, *connection, *timeline) (*wire.RunResult, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &outlet{std.out, cancel}
@@ -377,7 +385,8 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 			}
 		}
 		var value any
-		if json.Unmarshal([]byte(text), &value) == nil && slices.ContainsFunc(types, func(t string) bool { return isA(value, t) }) {
+		if json.Unmarshal([]byte(text), &value) == nil && slices.ContainsFunc(types,
+			func(t string) bool { return isA(value, t) }) {
 			values[key] = json.RawMessage(text)
 			continue
 		}

@@ -18,7 +18,8 @@ import (
 )
 
 // runAgent runs an agent of a folder to its end, and shows it on the way.
-func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
+func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.RunParams,
+	t *timeline) (*wire.RunResult, error) {
 	config.Brief = true
 	conn, err := connect(ctx, config, folder, t.handlers())
 	if err != nil {
@@ -57,7 +58,8 @@ func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
 	if err != nil {
 		return err
 	}
-	if id, err := named(sessions, p.Session); err == nil && (p.Session == latestSession || len(id) == len(session.NewID())) {
+	if id, err := named(sessions, p.Session); err == nil && (p.Session == latestSession ||
+		len(id) == len(session.NewID())) {
 		p.Session = id
 	}
 	return nil
@@ -82,7 +84,8 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	slash := strings.HasPrefix(strings.TrimSpace(p.Input[0].Text), "/")
 	if p.Agent != "" && strings.Contains(p.Input[0].Text, "://") && strings.Contains(p.Input[0].Text, "@") {
 		var said wire.ParseResult
-		_ = c.Call(ctx, wire.MethodParse, &wire.ParseParams{Text: new(p.Input[0].Text)}, &said) // whom it names does not count
+		_ = c.Call(ctx, wire.MethodParse, &wire.ParseParams{Text: new(p.Input[0].Text)},
+			&said) // whom it names does not count
 		p.References = append(p.References, said.References...)
 	}
 	if !slash && (p.Agent != "" || !strings.Contains(p.Input[0].Text, "@")) {
@@ -116,7 +119,8 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	case said.Agent == "":
 		return nil
 	case said.Prompt == "":
-		return usage{fmt.Errorf("there is nothing to do for %s; say what, as in @%s your request", said.Agent, said.Agent)}
+		return usage{fmt.Errorf("there is nothing to do for %s; say what, as in @%s your request",
+			said.Agent, said.Agent)}
 	}
 	p.Agent, p.Input = said.Agent, wire.InputBlocks{{Type: "text", Text: said.Prompt}}
 	return nil
@@ -175,7 +179,8 @@ func (c *connection) continues(ctx context.Context, session, agent string) conti
 	}
 	var old wire.ContextGetResult
 	// What is wrong with a session the run says, and better.
-	if c.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &old) != nil || len(old.Messages) == 0 {
+	if c.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session, Agent: agent}, &old) != nil ||
+		len(old.Messages) == 0 {
 		return continuation{}
 	}
 	when := ""
@@ -213,7 +218,8 @@ func (c *connection) run(ctx context.Context, method string, p *wire.RunParams, 
 
 // toItsEnd sends a request that is answered when a run has ended, and shows the
 // run. When ctx ends, the run is cancelled.
-func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string, t *timeline) (*wire.RunResult, error) {
+func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string,
+	t *timeline) (*wire.RunResult, error) {
 	result := new(wire.RunResult)
 	t.mu.Lock()
 	t.running = ctx
@@ -222,7 +228,8 @@ func (c *connection) toItsEnd(ctx context.Context, method string, params any, ru
 	// answered with the result all the same.
 	call := context.WithoutCancel(ctx)
 	stop := context.AfterFunc(ctx, func() {
-		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: run}, nil) // the answer to the run says how it ended
+		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: run},
+			nil) // the answer to the run says how it ended
 	})
 	defer stop()
 	end := t.watch(agent)

@@ -75,7 +75,8 @@ daemon itself never listens.`,
 	c.Flags().IntVar(&way.socket, "socket", 0, "connect to this `PORT` of 127.0.0.1, on which the client listens")
 	c.Flags().BoolVar(&trust, "trust", false, "trust the workspace for this process")
 	c.Flags().StringVar(&approve, "approve", "", approveHelp)
-	c.Flags().StringVar(&logTo, "log", "", "write the log to this `FILE`, 10 MiB at most and two older ones; without it in agentls/logs of your .gemini folder")
+	c.Flags().StringVar(&logTo, "log", "",
+		"write the log to this `FILE`, 10 MiB at most and two older ones; without it in agentls/logs of your .gemini folder")
 	c.Flags().IntVar(&parent, "clientProcessId", 0, "end when this process has")
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	return c
@@ -96,7 +97,8 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 	if err != nil {
 		homeless = fault.Message(err)
 		if home, err = os.MkdirTemp("", "agentls-"); err != nil {
-			return config, end, fault.New(fault.Unavailable, "serve", "there is neither a home folder nor a temporary one: set HOME or GEMINI_HOME (%w)", err)
+			return config, end, fault.New(fault.Unavailable, "serve",
+				"there is neither a home folder nor a temporary one: set HOME or GEMINI_HOME (%w)", err)
 		}
 		leave = append(leave, func() { _ = os.RemoveAll(home) }) // a temporary folder
 	}
@@ -110,7 +112,8 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 	_, level := levels(os.Getenv("AGENTLS_DEBUG"))
 	config.Log = slog.New(slog.NewMultiHandler(
 		config.Log.Handler(),
-		slog.NewTextHandler(masked{file, config.Secrets.MaskAll}, &slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
+		slog.NewTextHandler(masked{file, config.Secrets.MaskAll},
+			&slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
 	))
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(daemon.MemoryLimit)
@@ -164,7 +167,8 @@ func (w *channel) open(ctx context.Context) (io.ReadWriteCloser, error) {
 	dialer := net.Dialer{Timeout: connectWithin}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "serve", "the client's socket cannot be reached: %w; the client has to listen on it before it starts agentls", err)
+		return nil, fault.New(fault.Unavailable, "serve",
+			"the client's socket cannot be reached: %w; the client has to listen on it before it starts agentls", err)
 	}
 	return conn, nil
 }

@@ -70,7 +70,8 @@ how each run ended. A number in brackets is a place that rewind and fork take. W
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "print the events as lines of JSON")
-	c.AddCommand(list, show, replayCommand(std), sessionResumeCommand(std), sessionForkCommand(std), sessionRewindCommand(std), sessionDeleteCommand(std))
+	c.AddCommand(list, show, replayCommand(std), sessionResumeCommand(std), sessionForkCommand(std),
+		sessionRewindCommand(std), sessionDeleteCommand(std))
 	return c
 }
 
@@ -94,7 +95,8 @@ func with(ctx context.Context, std streams, do func(context.Context, *connection
 }
 
 // withClient is with for a client that also hears what it is told.
-func withClient(ctx context.Context, std streams, handler client.Config, do func(context.Context, *connection) error) error {
+func withClient(ctx context.Context, std streams, handler client.Config,
+	do func(context.Context, *connection) error) error {
 	config, err := base(std)
 	if err != nil {
 		return err
@@ -120,7 +122,8 @@ func (c *connection) sessions(ctx context.Context) ([]wire.Session, error) {
 	all := []wire.Session{}
 	for cursor := ""; ; {
 		var page wire.SessionListResult
-		if err := c.Call(ctx, wire.MethodSessionList, &wire.SessionListParams{Cursor: cursor, Limit: 1000}, &page); err != nil {
+		if err := c.Call(ctx, wire.MethodSessionList, &wire.SessionListParams{Cursor: cursor,
+			Limit: 1000}, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Sessions...)
@@ -179,7 +182,8 @@ func named(sessions []wire.Session, name string) (string, error) {
 	case 1:
 		return begin[0], nil
 	}
-	return "", usage{fmt.Errorf("%q means %d sessions; name one of %s", name, len(begin), strings.Join(begin[:min(len(begin), 5)], ", "))}
+	return "", usage{fmt.Errorf("%q means %d sessions; name one of %s", name, len(begin),
+		strings.Join(begin[:min(len(begin), 5)], ", "))}
 }
 
 // printSessions prints a line for each session.
@@ -202,7 +206,8 @@ func printSessions(out io.Writer, sessions []wire.Session) error {
 		if at, err := time.Parse(time.RFC3339, s.UpdatedAt); err == nil {
 			updated = ago(time.Since(at))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", tool.Escape(s.Session), fit(tool.Escape(s.Title), 50), tool.Escape(strings.Join(s.Agents, " ")),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", tool.Escape(s.Session), fit(tool.Escape(s.Title), 50),
+			tool.Escape(strings.Join(s.Agents, " ")),
 			s.Runs, state, updated, chat.Short(s.Usage.TotalTokens))
 	}
 	if err := w.Flush(); err != nil {
@@ -240,7 +245,8 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 	})
 	t.close()
 	if err == nil && failed == nil && !events {
-		_, failed = fmt.Fprintf(out, "\nGo back to a place [N]: agentls sessions rewind %s --to N; go on from it apart: agentls sessions fork %s --at N\n", tool.Escape(id), tool.Escape(id))
+		_, failed = fmt.Fprintf(out,
+			"\nGo back to a place [N]: agentls sessions rewind %s --to N; go on from it apart: agentls sessions fork %s --at N\n", tool.Escape(id), tool.Escape(id))
 	}
 	return cmp.Or(err, failed)
 }
@@ -249,7 +255,8 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 func (c *connection) events(ctx context.Context, session string, take func(wire.ActivityParams) error) error {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult
-		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session, FromSeq: from}, &page); err != nil {
+		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session,
+			FromSeq: from}, &page); err != nil {
 			return err
 		}
 		for _, e := range page.Events {

@@ -43,7 +43,8 @@ on; the flags give it more, and without them it has as much again of what it cam
 			if more != (wire.Extend{}) {
 				p.Extend = &more
 			}
-			return o.follow(c.Context(), config, std, func(ctx context.Context, conn *connection, t *timeline) (*wire.RunResult, error) {
+			return o.follow(c.Context(), config, std, func(ctx context.Context, conn *connection,
+				t *timeline) (*wire.RunResult, error) {
 				agent, err := conn.resumable(ctx, args, &p, t.terminal)
 				if err != nil {
 					return nil, err
@@ -59,7 +60,8 @@ on; the flags give it more, and without them it has as much again of what it cam
 	f.IntVar(&more.Seconds, "seconds", 0, "seconds that it may go on longer")
 	f.IntVar(&more.Tokens, "tokens", 0, "tokens that it may use more")
 	f.Float64Var(&more.USD, "usd", 0, "dollars that it may cost more")
-	f.StringVar(&o.format, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)")
+	f.StringVar(&o.format, "format", "text",
+		"text, json (the result at the end) or stream-json (each event as it comes)")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
 	complete(c, "format", formats...)
 	completeSessionFlag(c)
@@ -68,7 +70,8 @@ on; the flags give it more, and without them it has as much again of what it cam
 
 // resumable finds out which run a person means to resume, the newest without a
 // name, and returns its agent.
-func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams, asks *terminal) (agent string, err error) {
+func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams,
+	asks *terminal) (agent string, err error) {
 	if len(args) == 1 {
 		name, err := c.sessionNamed(ctx, args[0])
 		if err != nil {
@@ -119,7 +122,8 @@ func pick(ctx context.Context, asks *terminal, left []leftBehind) (leftBehind, e
 		return left[0], nil
 	}
 	for i, l := range left {
-		fmt.Fprintf(asks.out, "%3d  %s  %s  %s\n", i+1, tool.Escape(l.session.Session), tool.Escape(l.agent), fit(tool.Escape(l.session.Title), 60))
+		fmt.Fprintf(asks.out, "%3d  %s  %s  %s\n", i+1, tool.Escape(l.session.Session), tool.Escape(l.agent),
+			fit(tool.Escape(l.session.Title), 60))
 	}
 	for {
 		answer := asks.listen()
@@ -153,7 +157,8 @@ func (c *connection) findRun(ctx context.Context, name string, p *wire.ResumePar
 		switch r := s.Runs[i]; {
 		case p.Run == r.Run:
 			return r.Agent, nil
-		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" || (i == len(s.Runs)-1 && endedEarly(r.Reason, s.State))):
+		case p.Run == "" && (r.State == "interrupted" || r.State == "paused" ||
+			(i == len(s.Runs)-1 && endedEarly(r.Reason, s.State))):
 			p.Run, p.Session = r.Run, s.Session.Session
 			return r.Agent, nil
 		}
@@ -173,7 +178,8 @@ type wasCancelled struct{ session string }
 
 // Error implements error.
 func (e *wasCancelled) Error() string {
-	return fmt.Sprintf("you cancelled the last run of session %s; to continue: %s", tool.Escape(e.session), goOn(e.session))
+	return fmt.Sprintf("you cancelled the last run of session %s; to continue: %s",
+		tool.Escape(e.session), goOn(e.session))
 }
 
 // goOn is the command with which a person goes on where they cancelled a run.
@@ -219,13 +225,16 @@ func sessionForkCommand(std streams) *cobra.Command {
 					}
 				}
 				var r wire.SessionNewResult
-				if err := conn.Call(ctx, wire.MethodSessionFork, &wire.SessionForkParams{Session: args[0], AtSeq: at}, &r); err != nil {
+				if err := conn.Call(ctx, wire.MethodSessionFork,
+					&wire.SessionForkParams{Session: args[0], AtSeq: at}, &r); err != nil {
 					return err
 				}
 				if asJSON {
 					return printJSON(std.out, r)
 				}
-				_, err = fmt.Fprintf(std.out, "Session %s begins with %s up to %d. Go on there: agentls run --session %s \"your request\"\n", r.Session, tool.Escape(args[0]), at, r.Session)
+				_, err = fmt.Fprintf(std.out,
+					"Session %s begins with %s up to %d. Go on there: agentls run --session %s \"your request\"\n",
+					r.Session, tool.Escape(args[0]), at, r.Session)
 				return err
 			})
 		},
@@ -239,7 +248,8 @@ func sessionForkCommand(std streams) *cobra.Command {
 func (c *connection) lastEvent(ctx context.Context, session string) (uint64, error) {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult
-		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session, FromSeq: from}, &page); err != nil {
+		if err := c.Call(ctx, wire.MethodSubscribe, &wire.SubscribeParams{Session: session,
+			FromSeq: from}, &page); err != nil {
 			return 0, err
 		}
 		if from = page.NextSeq; !page.More {
@@ -261,7 +271,8 @@ only runs that had not finished, and began after the place, are ended for good.`
 		Args: arguments(1, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("to") {
-				return usage{errors.New("--to is missing; agentls sessions show " + tool.Escape(args[0]) + " has the places, as numbers in brackets")}
+				return usage{errors.New("--to is missing; agentls sessions show " + tool.Escape(args[0]) +
+					" has the places, as numbers in brackets")}
 			}
 			if p.Force && !p.Files {
 				return usage{errors.New("--force is about files; add --files, or leave it out")}
@@ -287,8 +298,12 @@ only runs that had not finished, and began after the place, are ended for good.`
 					return printJSON(std.out, r)
 				}
 				var ended []wire.SessionRun
-				if still, err := conn.unfinishedRuns(ctx, p.Session); err == nil { // it went back, whatever comes of this
-					ended = slices.DeleteFunc(unfinished, func(run wire.SessionRun) bool { return slices.Contains(still, run) })
+				if still, err := conn.unfinishedRuns(ctx,
+					p.Session); err == nil { // it went back, whatever comes of this
+					ended = slices.DeleteFunc(unfinished, func(run wire.SessionRun) bool {
+						return slices.Contains(still,
+							run)
+					})
 				}
 				return printRewound(std.out, p, before, &r, ended)
 			})
@@ -313,10 +328,12 @@ func (c *connection) unfinishedRuns(ctx context.Context, session string) ([]wire
 
 // printRewound says what became of a session that was at the event before, and
 // of the runs that had to end for it.
-func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *wire.SessionRewindResult, ended []wire.SessionRun) error {
+func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *wire.SessionRewindResult,
+	ended []wire.SessionRun) error {
 	var b strings.Builder
 	for _, run := range ended {
-		fmt.Fprintf(&b, "ended         run %s of %s: it began after that and had not finished; this is not undone\n", run.Run, tool.Escape(run.Agent))
+		fmt.Fprintf(&b, "ended         run %s of %s: it began after that and had not finished; this is not undone\n",
+			run.Run, tool.Escape(run.Agent))
 	}
 	for _, u := range r.Files {
 		fmt.Fprintf(&b, "brought back  %s\n", tool.Escape(localName(u)))
@@ -328,9 +345,11 @@ func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *
 	if p.Files {
 		files = " --files"
 	}
-	fmt.Fprintf(&b, "Session %s is at %d again. Undo this: agentls sessions rewind %s --to %d%s\n", tool.Escape(p.Session), p.ToSeq, tool.Escape(p.Session), before, files)
+	fmt.Fprintf(&b, "Session %s is at %d again. Undo this: agentls sessions rewind %s --to %d%s\n",
+		tool.Escape(p.Session), p.ToSeq, tool.Escape(p.Session), before, files)
 	if !p.Force && slices.ContainsFunc(r.Left, func(left wire.LeftFile) bool { return agents.Forcible(left.Why) }) {
-		fmt.Fprintf(&b, "Take back what was left as well: agentls sessions rewind %s --to %d --files --force\n", tool.Escape(p.Session), p.ToSeq)
+		fmt.Fprintf(&b, "Take back what was left as well: agentls sessions rewind %s --to %d --files --force\n",
+			tool.Escape(p.Session), p.ToSeq)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -352,12 +371,14 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 					return err
 				}
 				if !yes {
-					ok, err := confirm(ctx, std, fmt.Sprintf("Erase session %s (%s, %q)? It cannot be brought back.", tool.Escape(args[0]), count(len(s.Runs), "run"), fit(tool.Escape(s.Title), 50)))
+					ok, err := confirm(ctx, std, fmt.Sprintf("Erase session %s (%s, %q)? It cannot be brought back.",
+						tool.Escape(args[0]), count(len(s.Runs), "run"), fit(tool.Escape(s.Title), 50)))
 					if err != nil || !ok {
 						return err
 					}
 				}
-				if err := conn.Call(ctx, wire.MethodSessionDelete, &wire.SessionDeleteParams{Session: args[0]}, nil); err != nil {
+				if err := conn.Call(ctx, wire.MethodSessionDelete,
+					&wire.SessionDeleteParams{Session: args[0]}, nil); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(std.out, "Session %s is erased.\n", tool.Escape(args[0]))

@@ -23,7 +23,8 @@ func showState(ctx context.Context, conn *connection, out io.Writer, session str
 		return printJSON(out, r)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Session %s: %s", tool.Escape(cmp.Or(session, "main")), tool.Escape(strings.ReplaceAll(r.TaskStatus, "_", " ")))
+	fmt.Fprintf(&b, "Session %s: %s", tool.Escape(cmp.Or(session, "main")),
+		tool.Escape(strings.ReplaceAll(r.TaskStatus, "_", " ")))
 	if r.CurrentAgent != "" {
 		fmt.Fprintf(&b, ", %s", tool.Escape(r.CurrentAgent))
 	}

@@ -212,7 +212,8 @@ var keys = []struct {
 	key, word, outcome, says string
 	holds                    bool // for more than one call
 }{
-	{"y", "yes", "once", "once", false}, {"r", "run", "run", "this run", true}, {"s", "session", "session", "this session", true},
+	{"y", "yes", "once", "once", false}, {"r", "run", "run", "this run", true},
+	{"s", "session", "session", "this session", true},
 	{"a", "always", "always", "always in this folder", true}, {"e", "edit", "modify", "edit", false},
 }
 
@@ -292,7 +293,8 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		return nil, jsonrpc2.ErrMethodNotFound
 	}
 	if lines, more := t.screenLines(p.Message); more {
-		fmt.Fprintf(t.out, "(%d lines, of which the first have left the screen: scroll up. They begin: %s)\n", lines, p.Title)
+		fmt.Fprintf(t.out, "(%d lines, of which the first have left the screen: scroll up. They begin: %s)\n", lines,
+			p.Title)
 	}
 	var offers, longer []string
 	for _, k := range keys {
@@ -304,7 +306,8 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		}
 	}
 	if len(longer) > 0 {
-		offers = append(offers, fmt.Sprintf("%s = the same for all that begins %s", strings.Join(longer, " "), p.Prefix))
+		offers = append(offers, fmt.Sprintf("%s = the same for all that begins %s",
+			strings.Join(longer, " "), p.Prefix))
 	}
 	for {
 		// Before the last line: who answers as soon as it is there is not dropped.
@@ -314,12 +317,14 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		outcome, prefix := "reject", false
 		for _, k := range keys {
 			word, star := strings.CutSuffix(line, "*")
-			if ok && (strings.EqualFold(word, k.key) || strings.EqualFold(word, k.word)) && (!star || slices.Contains(longer, k.key+"*")) {
+			if ok && (strings.EqualFold(word, k.key) || strings.EqualFold(word, k.word)) &&
+				(!star || slices.Contains(longer, k.key+"*")) {
 				outcome, prefix = k.outcome, star // what was not offered the daemon does not take
 			}
 		}
 		var changed *wire.ConfirmResult
-		edits := outcome == "modify" && slices.ContainsFunc(p.Options, func(o wire.Option) bool { return o.Kind == outcome })
+		edits := outcome == "modify" && slices.ContainsFunc(p.Options,
+			func(o wire.Option) bool { return o.Kind == outcome })
 		if ctx.Err() == nil && edits {
 			changed = t.edit(ctx, p)
 		}

@@ -34,30 +34,33 @@ type draft struct {
 func draftOf(p *wire.ConfirmParams) draft {
 	switch {
 	case p.Preview != nil && p.Preview.Kind == "command":
-		return draft{name: "command.sh", what: "command", text: p.Preview.Command, line: true, take: func(text string) (*wire.Modified, error) {
-			args := map[string]json.RawMessage{}
-			if err := json.Unmarshal(p.Args, &args); err != nil {
-				return nil, err
-			}
-			command, err := wire.Codec{}.Marshal(text)
-			if err != nil {
-				return nil, err
-			}
-			args["command"] = command
-			all, err := json.Marshal(args)
-			return &wire.Modified{Args: all}, err
-		}}
+		return draft{name: "command.sh", what: "command", text: p.Preview.Command, line: true,
+			take: func(text string) (*wire.Modified, error) {
+				args := map[string]json.RawMessage{}
+				if err := json.Unmarshal(p.Args, &args); err != nil {
+					return nil, err
+				}
+				command, err := wire.Codec{}.Marshal(text)
+				if err != nil {
+					return nil, err
+				}
+				args["command"] = command
+				all, err := json.Marshal(args)
+				return &wire.Modified{Args: all}, err
+			}}
 	case p.Preview != nil && p.Preview.Kind == "diff":
-		return draft{name: filepath.Base(p.Preview.URI), what: "file", text: p.Preview.NewText, take: func(text string) (*wire.Modified, error) {
-			return &wire.Modified{NewText: &text}, nil
-		}}
+		return draft{name: filepath.Base(p.Preview.URI), what: "file", text: p.Preview.NewText,
+			take: func(text string) (*wire.Modified, error) {
+				return &wire.Modified{NewText: &text}, nil
+			}}
 	}
-	return draft{name: "arguments.json", what: "arguments", text: string(p.Args), line: true, take: func(text string) (*wire.Modified, error) {
-		if !json.Valid([]byte(text)) {
-			return nil, errors.New("these arguments are no JSON")
-		}
-		return &wire.Modified{Args: json.RawMessage(text)}, nil
-	}}
+	return draft{name: "arguments.json", what: "arguments", text: string(p.Args), line: true,
+		take: func(text string) (*wire.Modified, error) {
+			if !json.Valid([]byte(text)) {
+				return nil, errors.New("these arguments are no JSON")
+			}
+			return &wire.Modified{Args: json.RawMessage(text)}, nil
+		}}
 }
 
 // modification makes the answer of the text as the person left it.

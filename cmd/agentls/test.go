@@ -177,7 +177,8 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 			if !strings.Contains(one.Name, p.o.only) {
 				continue
 			}
-			r := &testResult{file: shown, name: one.Name, line: one.Line, unjudged: one.Expect.Judge != nil && !p.o.judge}
+			r := &testResult{file: shown, name: one.Name, line: one.Line,
+				unjudged: one.Expect.Judge != nil && !p.o.judge}
 			results = append(results, r)
 			tests = append(tests, func() {
 				began := time.Now()
@@ -200,11 +201,13 @@ func testFiles(ctx context.Context, paths []string) (files []string, err error) 
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, usage{fmt.Errorf("there is no file or folder %s; name files of tests or their folders", shellQuote(path))}
+			return nil, usage{fmt.Errorf("there is no file or folder %s; name files of tests or their folders",
+				shellQuote(path))}
 		}
 		if !info.IsDir() {
 			if !strings.HasSuffix(path, agenttest.Suffix) {
-				return nil, usage{fmt.Errorf("%s is no file of tests; their names end in %s", shellQuote(path), agenttest.Suffix)}
+				return nil, usage{fmt.Errorf("%s is no file of tests; their names end in %s",
+					shellQuote(path), agenttest.Suffix)}
 			}
 			files = append(files, path)
 			continue
@@ -273,7 +276,8 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 			passed++
 		}
 		name := fit(tool.Escape(r.name), wide)
-		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)), export.ShortTime(r.took))
+		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)),
+			export.ShortTime(r.took))
 		for i, line := range r.wrong {
 			at := r.line
 			if i < len(r.lines) {
@@ -284,7 +288,8 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 	}
 	fmt.Fprintf(&b, "\n%d passed, %d failed, %s\n", passed, len(results)-passed, export.ShortTime(took))
 	if unjudged > 0 {
-		fmt.Fprintf(&b, "%s not judged; --judge asks the agents that judge, with your model\n", tool.Count(unjudged, "test was", "tests were"))
+		fmt.Fprintf(&b, "%s not judged; --judge asks the agents that judge, with your model\n",
+			tool.Count(unjudged, "test was", "tests were"))
 	}
 	_, err := std.out.Write([]byte(b.String()))
 	return err
@@ -324,7 +329,8 @@ func writeJUnit(path string, results []*testResult) error {
 			all.Suites = append(all.Suites, junitSuite{Name: r.file})
 		}
 		s := &all.Suites[len(all.Suites)-1]
-		c := junitCase{Class: r.file, Name: r.name, File: r.file, Line: r.line, Seconds: fmt.Sprintf("%.3f", r.took.Seconds())}
+		c := junitCase{Class: r.file, Name: r.name, File: r.file, Line: r.line,
+			Seconds: fmt.Sprintf("%.3f", r.took.Seconds())}
 		if s.Tests++; len(r.wrong) > 0 {
 			s.Failures++
 			c.Failure = &junitFailure{r.wrong[0], strings.Join(r.wrong, "\n")}
@@ -362,7 +368,8 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 			return err
 		}
 		if !strings.HasSuffix(o.output, agenttest.Suffix) {
-			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix, shellQuote(o.output))}
+			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix,
+				shellQuote(o.output))}
 		}
 		f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {

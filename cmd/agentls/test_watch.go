@@ -124,7 +124,8 @@ func (w *watchedTests) affected(changed []string) (files []string) {
 	for _, path := range w.tests {
 		project, _ := agenttest.Project(path)
 		if slices.ContainsFunc(changed, func(c string) bool {
-			return c == path || (!strings.HasSuffix(c, agenttest.Suffix) && filepath.Dir(c) == agenttest.AgentsOf(project))
+			return c == path || (!strings.HasSuffix(c, agenttest.Suffix) &&
+				filepath.Dir(c) == agenttest.AgentsOf(project))
 		}) {
 			files = append(files, path)
 		}

@@ -58,7 +58,8 @@ type timeline struct {
 type continuation struct{ session, line string }
 
 func newTimeline(std streams, t *terminal) *timeline {
-	return &timeline{out: std.out, err: std.err, terminal: t, titles: make(map[string]string), asked: make(map[string]chan struct{})}
+	return &timeline{out: std.out, err: std.err, terminal: t, titles: make(map[string]string),
+		asked: make(map[string]chan struct{})}
 }
 
 // introduce gives the title of an agent, and in what context its next run goes

@@ -41,8 +41,10 @@ func (t *timeline) finish(r *wire.RunResult) {
 
 // endings say how a run ended, for people.
 var endings = map[activity.Reason]string{
-	activity.Aborted: "Cancelled.", activity.Timeout: "Out of time.", activity.MaxTurns: "Out of turns.", activity.Budget: "Out of budget.",
-	activity.Loop: "Stopped, since it repeated itself.", activity.NoCompleteTask: "Ended without its result.", activity.Guardrail: "Stopped by a guardrail.",
+	activity.Aborted: "Cancelled.", activity.Timeout: "Out of time.", activity.MaxTurns: "Out of turns.",
+	activity.Budget: "Out of budget.",
+	activity.Loop:   "Stopped, since it repeated itself.", activity.NoCompleteTask: "Ended without its result.",
+	activity.Guardrail: "Stopped by a guardrail.",
 }
 
 // joinLines escapes a message, which may have several lines, for one line.
@@ -77,5 +79,6 @@ func (t *timeline) end(r *activity.RunFinished) {
 		}
 		agents = fmt.Sprintf("%d agents, ", len(r.Chain))
 	}
-	t.say("%s%s, %s, %d tokens in, %d out%s", agents, count(r.Turns, "turn"), count(r.ToolCalls, "tool call"), used.InputTokens, used.OutputTokens+used.ThoughtTokens, by)
+	t.say("%s%s, %s, %d tokens in, %d out%s", agents, count(r.Turns, "turn"), count(r.ToolCalls, "tool call"),
+		used.InputTokens, used.OutputTokens+used.ThoughtTokens, by)
 }

@@ -43,7 +43,8 @@ line. Without --session it is the newest session.`,
 		},
 	}
 	write := &cobra.Command{
-		Use: "export", Short: "Write a session's trace for another program, or as a page for a browser", Args: arguments(0, 0),
+		Use: "export", Short: "Write a session's trace for another program, or as a page for a browser",
+		Args: arguments(0, 0),
 		Long: `Writes the trace of a session to standard output, or to a file with --output:
 json (the events), otlp (the body of a request to an OpenTelemetry collector) or
 html (one page that needs nothing else). What looks like a key or a password is
@@ -72,7 +73,8 @@ left out; of otlp, which is for sending, also what was said and done, unless
 			})
 		},
 	}
-	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session", Args: needsPart, RunE: show.RunE}
+	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session",
+		Args: needsPart, RunE: show.RunE}
 	write.Flags().StringVar(&format, "format", "json", "json, otlp or html")
 	write.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
 	write.Flags().BoolVar(&content, "content", false, "with otlp, prompts and results too")
@@ -119,14 +121,16 @@ func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
 	at, _ := time.Parse(time.RFC3339, p.Time) // the daemon wrote it
 	return activity.Event{
 		Seq: p.Seq, Time: at, Session: p.Session, Body: body, DurationMs: p.DurationMs,
-		Origin: activity.Origin{Run: p.Run, ParentRun: p.ParentRun, Turn: p.Turn, Agent: p.Agent, CorrelationID: p.CorrelationID, Context: p.Context},
+		Origin: activity.Origin{Run: p.Run, ParentRun: p.ParentRun, Turn: p.Turn, Agent: p.Agent,
+			CorrelationID: p.CorrelationID, Context: p.Context},
 	}
 }
 
 // exportTrace returns the trace of a session in a format.
 func (c *connection) exportTrace(ctx context.Context, session, format string, content bool) ([]byte, error) {
 	var r wire.TraceExportResult
-	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format, Content: content}, &r); err != nil {
+	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format,
+		Content: content}, &r); err != nil {
 		return nil, err
 	}
 	if r.URI == "" {
@@ -141,7 +145,8 @@ func (c *connection) exportTrace(ctx context.Context, session, format string, co
 
 // icons stand before spans.
 var icons = map[trace.Kind]string{
-	trace.Run: "▶", trace.Turn: "·", trace.Model: "◆", trace.Tool: "⚙", trace.Handoff: "⇄", trace.Guardrail: "✓", trace.Route: "↳", trace.Hook: "⚓", trace.Confirmation: "?",
+	trace.Run: "▶", trace.Turn: "·", trace.Model: "◆", trace.Tool: "⚙", trace.Handoff: "⇄", trace.Guardrail: "✓",
+	trace.Route: "↳", trace.Hook: "⚓", trace.Confirmation: "?",
 }
 
 // traceTree is how spans are printed.
@@ -158,7 +163,8 @@ func printTrace(out io.Writer, spans []*trace.Span, columns int) error {
 		_, err := fmt.Fprintln(out, "No agent has run in this session yet.")
 		return err
 	}
-	t := &traceTree{columns: max(columns, 40), children: make(map[uint64][]*trace.Span), from: spans[0].Start, to: spans[0].End}
+	t := &traceTree{columns: max(columns, 40), children: make(map[uint64][]*trace.Span),
+		from: spans[0].Start, to: spans[0].End}
 	known := make(map[uint64]bool)
 	for _, s := range spans {
 		known[s.ID] = true
@@ -194,7 +200,8 @@ func (t *traceTree) add(s *trace.Span, first, then string) {
 	}
 	width := t.columns - times - bars - 2
 	name = fit(name, width)
-	fmt.Fprintf(t, "%s%s %*s %s\n", name, strings.Repeat(" ", max(width-columnsOf(name), 0)), times, spanTime(s), strings.TrimRight(t.bar(s, bars), " "))
+	fmt.Fprintf(t, "%s%s %*s %s\n", name, strings.Repeat(" ", max(width-columnsOf(name), 0)), times, spanTime(s),
+		strings.TrimRight(t.bar(s, bars), " "))
 	children := t.children[s.ID]
 	for _, f := range s.Details {
 		if s.Kind == trace.Turn {

@@ -22,7 +22,8 @@ import (
 func trustCommand(std streams) *cobra.Command {
 	var revoke, list, forget, patch bool
 	c := &cobra.Command{
-		Use: "trust [FOLDER | AGENT]", Short: "Trust a folder: its agents run, and may ask to change files and start programs",
+		Use:   "trust [FOLDER | AGENT]",
+		Short: "Trust a folder: its agents run, and may ask to change files and start programs",
 		Long: "Trust a folder as it is now: its agents run, and may ask to change files and start programs.\n" +
 			"What is changed in it afterwards waits until you trust it again. With the name or the file of an\n" +
 			"AGENT it approves that one alone, in a folder that is trusted: it shows what is new in it, and asks.",
@@ -62,9 +63,12 @@ func trustCommand(std streams) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the trust back")
-	c.Flags().BoolVar(&list, "list", false, "only show what takes effect when the folder is trusted, and what changed since")
-	c.Flags().BoolVarP(&patch, "patch", "p", false, "with --list, show the texts that are new, and what was changed in the others")
-	c.Flags().BoolVar(&forget, "forget", false, "forget what was decided about the folder, so that it is asked about again")
+	c.Flags().BoolVar(&list, "list", false,
+		"only show what takes effect when the folder is trusted, and what changed since")
+	c.Flags().BoolVarP(&patch, "patch", "p", false,
+		"with --list, show the texts that are new, and what was changed in the others")
+	c.Flags().BoolVar(&forget, "forget", false,
+		"forget what was decided about the folder, so that it is asked about again")
 	c.MarkFlagsMutuallyExclusive("revoke", "list", "forget")
 	return c
 }
@@ -103,7 +107,8 @@ func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder 
 // askTrustOnce asks whether the folder is trusted, where nobody has decided and somebody
 // can be asked: main, which may only read then, would find out by turns that fail. For an
 // agent of the folder the daemon asks. A no holds, until agentls trust.
-func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, std streams, asks *terminal, mode string) error {
+func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, std streams,
+	asks *terminal, mode string) error {
 	folder, err := here()
 	if err != nil || !asks.there || config.Trust || mode == "plan" {
 		return err
@@ -125,7 +130,8 @@ func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, s
 }
 
 func noFolder(folder string) error {
-	return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER", tool.Escape(folder))
+	return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER",
+		tool.Escape(folder))
 }
 
 // listTrust shows what a folder brings, and decides nothing.
@@ -159,7 +165,8 @@ func forgetTrust(ctx context.Context, out io.Writer, config daemon.Config, folde
 		return err
 	}
 	if !found {
-		return errors.New("nothing was decided about " + tool.Escape(folder) + "; agentls doctor tells which folder it belongs to")
+		return errors.New("nothing was decided about " + tool.Escape(folder) +
+			"; agentls doctor tells which folder it belongs to")
 	}
 	_, err = fmt.Fprintf(out, "What was decided about %s is forgotten.\n", tool.Escape(folder))
 	return err

@@ -28,8 +28,10 @@ func agentFileOf(arg string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return ""
 	}
-	for _, file := range []string{path, filepath.Join(filepath.Dir(path), ".gemini", "agents", filepath.Base(path)+".md")} {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && filepath.Base(filepath.Dir(file)) == "agents" {
+	for _, file := range []string{path, filepath.Join(filepath.Dir(path), ".gemini", "agents",
+		filepath.Base(path)+".md")} {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() &&
+			filepath.Base(filepath.Dir(file)) == "agents" {
 			return file
 		}
 	}
@@ -54,11 +56,13 @@ func approveAgent(ctx context.Context, std streams, config daemon.Config, file s
 	case err != nil:
 		return err
 	case !trusted:
-		return fmt.Errorf("%s is not trusted, so none of its agents runs; trust it first: agentls trust %s", tool.Escape(folder), tool.Escape(folder))
+		return fmt.Errorf("%s is not trusted, so none of its agents runs; trust it first: agentls trust %s",
+			tool.Escape(folder), tool.Escape(folder))
 	}
 	item, ok := workspace.ReadAgent(ctx, folder, filepath.ToSlash(rel))
 	if !ok {
-		return fmt.Errorf("%s cannot be read as an agent file; look at it with agentls validate %s", tool.Escape(file), tool.Escape(file))
+		return fmt.Errorf("%s cannot be read as an agent file; look at it with agentls validate %s",
+			tool.Escape(file), tool.Escape(file))
 	}
 	changed := difference(records, record, folder, item)
 	if changed == "" {
@@ -68,7 +72,8 @@ func approveAgent(ctx context.Context, std streams, config daemon.Config, file s
 	if err := page(ctx, std.out, changed); err != nil {
 		return err
 	}
-	if asks := newTerminal(std); asks.there && !asks.yes(ctx, fmt.Sprintf("Approve %s? [y/N] ", tool.Escape(rel)), false) {
+	if asks := newTerminal(std); asks.there && !asks.yes(ctx, fmt.Sprintf("Approve %s? [y/N] ",
+		tool.Escape(rel)), false) {
 		if ctx.Err() != nil {
 			return exit{exitInterrupted}
 		}
@@ -86,7 +91,8 @@ func approveAgent(ctx context.Context, std streams, config daemon.Config, file s
 
 // difference returns what is new in an item since a record approved it: a diff, or
 // the whole text where no earlier one was kept; "" where it is approved as it is.
-func difference(records *workspace.Trust, record workspace.TrustRecord, folder string, item workspace.TrustItem) string {
+func difference(records *workspace.Trust, record workspace.TrustRecord, folder string,
+	item workspace.TrustItem) string {
 	below, _ := workspace.Below(record.Folder, folder)
 	name := item.Under(below).Name
 	i := slices.IndexFunc(record.Items, func(one workspace.TrustItem) bool { return one.Name == name })

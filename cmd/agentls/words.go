@@ -20,7 +20,8 @@ func ago(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		size time.Duration
-	}{{"year", 365 * 24 * time.Hour}, {"month", 30 * 24 * time.Hour}, {"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+	}{{"year", 365 * 24 * time.Hour}, {"month", 30 * 24 * time.Hour}, {"day", 24 * time.Hour}, {"hour", time.Hour},
+		{"minute", time.Minute}} {
 		if n := int(d / unit.size); n > 0 {
 			return count(n, unit.name) + " ago"
 		}

@@ -150,7 +150,8 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	}
 	clean := path.Clean(strings.TrimSuffix(name, "/"))
 	switch {
-	case len(name) > maxName, strings.ContainsAny(name, "\\\x00:"), !filepath.IsLocal(filepath.FromSlash(clean)), strings.Contains("/"+name+"/", "/../"):
+	case len(name) > maxName, strings.ContainsAny(name, "\\\x00:"), !filepath.IsLocal(filepath.FromSlash(clean)),
+		strings.Contains("/"+name+"/", "/../"):
 		return refuse("the entry %.100q leads out of the archive, or cannot be a file's name", name)
 	case mode.IsDir() && clean == ".":
 		return nil
@@ -169,7 +170,8 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 		return refuse("the archive has two entries %q, or two that differ only in capitals", name)
 	}
 	u.seen[folded] = true
-	bomb := refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much", u.packed, maxUnpacked>>20, maxRatio)
+	bomb := refuse("the archive is a bomb: its %d bytes unpack to more than %d MiB, or to more than %d times as much",
+		u.packed, maxUnpacked>>20, maxRatio)
 	left := u.remaining()
 	if size > left {
 		return bomb

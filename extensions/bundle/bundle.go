@@ -135,7 +135,8 @@ func (b *Bundle) read(ctx context.Context) error {
 	}
 	defer func() { root.Close() }()
 	var from installed
-	if data, err := folder.ReadFile(root, installedName, maxManifest); err == nil && json.Unmarshal(data, &from) == nil {
+	if data, err := folder.ReadFile(root, installedName, maxManifest); err == nil &&
+		json.Unmarshal(data, &from) == nil {
 		b.Source = from.Source
 		if from.Type == "link" {
 			if b.Project != "" || !filepath.IsAbs(from.Source) {
@@ -165,7 +166,8 @@ func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 		return fmt.Errorf("%s cannot be read: %w", ManifestName, err)
 	}
 	if !nameForm.MatchString(m.Name) {
-		return fmt.Errorf("%s: the name %q cannot be that of an extension; use letters, digits, - and _", ManifestName, m.Name)
+		return fmt.Errorf("%s: the name %q cannot be that of an extension; use letters, digits, - and _", ManifestName,
+			m.Name)
 	}
 	b.Name, b.Version, b.Description = m.Name, m.Version, m.Description
 	b.exclude, b.settings, b.servers = m.ExcludeTools, m.Settings, m.MCPServers
@@ -273,7 +275,8 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 		return fmt.Errorf("it brings more than %d things", maxItems)
 	}
 	slices.SortStableFunc(b.Items, func(x, y Item) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)),
+			cmp.Compare(x.Name, y.Name))
 	})
 	return nil
 }

@@ -47,7 +47,8 @@ func (s *Store) Stage(ctx context.Context, source string) (*Staged, error) {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", "", fault.New(fault.NotFound, "bundle.install", "there is no %s; name a folder, an archive or the address of a git repository", source)
+			return "", "", fault.New(fault.NotFound, "bundle.install",
+				"there is no %s; name a folder, an archive or the address of a git repository", source)
 		case err != nil:
 			return "", "", err
 		case info.IsDir():
@@ -70,7 +71,8 @@ func (s *Store) Link(ctx context.Context, folder string) (*Staged, error) {
 	return s.stage(ctx, path, func(*os.Root) (string, string, error) { return "link", path, nil })
 }
 
-func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (kind, from string, err error)) (staged *Staged, err error) {
+func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (kind, from string,
+	err error)) (staged *Staged, err error) {
 	if err := os.MkdirAll(s.Dir(), 0o700); err != nil {
 		return nil, err
 	}
@@ -123,7 +125,8 @@ func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (k
 	}
 	b := s.Read(ctx, content, "")
 	if b.Problem != "" {
-		return nil, fault.New(fault.Invalid, "bundle.install", "%s is no extension that can be used: %s", source, strings.ReplaceAll(b.Problem, content, source))
+		return nil, fault.New(fault.Invalid, "bundle.install", "%s is no extension that can be used: %s", source,
+			strings.ReplaceAll(b.Problem, content, source))
 	}
 	return &Staged{b, s, temp}, nil
 }
@@ -191,7 +194,8 @@ func (s *Staged) Commit(ctx context.Context) (*Bundle, error) {
 // access to it. Hooks and submodules of it are not taken.
 func clone(ctx context.Context, address string, into *os.Root) error {
 	dir := filepath.Join(filepath.Dir(into.Name()), "clone")
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c", "protocol.ext.allow=never", "clone", "--quiet",
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c",
+		"protocol.ext.allow=never", "clone", "--quiet",
 		"--depth=1", "--no-recurse-submodules", "--template=", "--", address, dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -239,11 +243,13 @@ func copyFolder(ctx context.Context, from string, into *os.Root) error {
 				return err
 			}
 			if _, err := root.Stat(name); err != nil || filepath.IsAbs(target) {
-				return fault.New(fault.Invalid, "bundle.copy", "%s is a link that leads out of the folder, or nowhere", filepath.Join(from, name))
+				return fault.New(fault.Invalid, "bundle.copy", "%s is a link that leads out of the folder, or nowhere",
+					filepath.Join(from, name))
 			}
 			return into.Symlink(target, name)
 		case !kind.IsRegular():
-			return fault.New(fault.Invalid, "bundle.copy", "%s is neither a file nor a folder", filepath.Join(from, name))
+			return fault.New(fault.Invalid, "bundle.copy", "%s is neither a file nor a folder",
+				filepath.Join(from, name))
 		}
 		n, err := copyFile(root, into, name, maxFolderBytes-size)
 		size += n

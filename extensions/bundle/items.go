@@ -81,7 +81,8 @@ func reads(description any) string {
 }
 
 // addHooks adds the hooks of hooks/hooks.json, each event with the files of the folder.
-func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, name, detail string, content ...[]byte)) error {
+func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, name, detail string,
+	content ...[]byte)) error {
 	data, err := folder.ReadFile(root, "hooks/hooks.json", maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -152,7 +153,8 @@ func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 	}
 	for _, at := range places {
 		relative := strings.NewReplacer(
-			"${/}", "/", `"${`+at.variable+`}"/`, "", `"$`+at.variable+`"/`, "", "${"+at.variable+"}/", "", "$"+at.variable+"/", "",
+			"${/}", "/", `"${`+at.variable+`}"/`, "", `"$`+at.variable+`"/`, "", "${"+at.variable+"}/", "",
+			"$"+at.variable+"/", "",
 			"${"+at.variable+"}", ".", "$"+at.variable, ".",
 		)
 		slash := strings.NewReplacer("${/}", "/", "${pathSeparator}", "/", "$pathSeparator", "/")

@@ -19,7 +19,8 @@ var skeleton embed.FS
 func New(folder string, server bool) error {
 	name := filepath.Base(folder)
 	if !nameForm.MatchString(name) {
-		return fault.New(fault.Invalid, "bundle.new", "%q cannot be the name of an extension; use letters, digits, - and _", name)
+		return fault.New(fault.Invalid, "bundle.new",
+			"%q cannot be the name of an extension; use letters, digits, - and _", name)
 	}
 	if err := os.Mkdir(folder, 0o755); errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.Invalid, "bundle.new", "%s is there already", folder)
@@ -28,7 +29,8 @@ func New(folder string, server bool) error {
 	}
 	content := map[string]any{"name": name, "version": "0.1.0", "description": "", "contextFileName": "GEMINI.md"}
 	if server {
-		content["mcpServers"] = map[string]any{name: map[string]any{"command": "node", "args": []string{"${extensionPath}${/}server.mjs"}}}
+		content["mcpServers"] = map[string]any{name: map[string]any{"command": "node",
+			"args": []string{"${extensionPath}${/}server.mjs"}}}
 	}
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {

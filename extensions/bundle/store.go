@@ -85,7 +85,9 @@ func (s *Store) load() (*records, error) {
 	default:
 		return &read, nil
 	}
-	return r, fault.New(fault.Unavailable, "bundle.records", "no extension is enabled, since %s cannot be used: %w; remove it and approve your extensions again", s.File(), err)
+	return r, fault.New(fault.Unavailable, "bundle.records",
+		"no extension is enabled, since %s cannot be used: %w; remove it and approve your extensions again", s.File(),
+		err)
 }
 
 // change changes the approvals.
@@ -219,7 +221,8 @@ func (s *Store) Find(ctx context.Context, project, name string) (Listed, error) 
 	if len(names) == 0 {
 		return Listed{}, fault.New(fault.NotFound, "bundle.find", "there is no extension %s: none is installed", name)
 	}
-	return Listed{}, fault.New(fault.NotFound, "bundle.find", "there is no extension %s; there are %s", name, strings.Join(names, ", "))
+	return Listed{}, fault.New(fault.NotFound, "bundle.find", "there is no extension %s; there are %s", name,
+		strings.Join(names, ", "))
 }
 
 // Approve records that a bundle may take effect as it was read.

@@ -126,7 +126,8 @@ func (b *Bundle) Variables(workspace string) (all []string) {
 }
 
 func (b *Bundle) variables(workspace string) map[string]string {
-	return map[string]string{"extensionPath": b.Dir, "workspacePath": workspace, "pathSeparator": string(os.PathSeparator)}
+	return map[string]string{"extensionPath": b.Dir, "workspacePath": workspace,
+		"pathSeparator": string(os.PathSeparator)}
 }
 
 // expand puts the variables of bundles into a text.

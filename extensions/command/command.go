@@ -125,7 +125,8 @@ func readPlace(place Place) []Command {
 			return fs.SkipAll
 		}
 		c := Command{
-			Name: strings.ReplaceAll(strings.TrimSuffix(name, ".toml"), "/", ":"), Path: filepath.Join(place.Dir, filepath.FromSlash(name)),
+			Name:  strings.ReplaceAll(strings.TrimSuffix(name, ".toml"), "/", ":"),
+			Path:  filepath.Join(place.Dir, filepath.FromSlash(name)),
 			Scope: place.Scope, Extension: place.Extension,
 		}
 		if !isName(c.Name) {
@@ -205,7 +206,8 @@ func parse(prompt string) ([]Part, error) {
 			return nil, fmt.Errorf("%s} is empty", m.open)
 		}
 		if m.kind == Shell && quotesArgs(inside) {
-			return nil, fmt.Errorf("{{args}} is inside quotes: %q; leave out the quotes, it is quoted already", inside[:min(len(inside), 40)])
+			return nil, fmt.Errorf("{{args}} is inside quotes: %q; leave out the quotes, it is quoted already",
+				inside[:min(len(inside), 40)])
 		}
 		parts, prompt = append(parts, Part{m.kind, inside}), rest[end+1:]
 	}
@@ -256,7 +258,8 @@ func closing(text string) int {
 // files and commands of the shell, none of them to be expanded again.
 func (c *Command) Expand(args string) ([]Part, error) {
 	if c.Problem != "" {
-		return nil, fault.New(fault.Invalid, "command.expand", "the command /%s cannot be used: %s (%s)", c.Name, c.Problem, c.Path)
+		return nil, fault.New(fault.Invalid, "command.expand", "the command /%s cannot be used: %s (%s)",
+			c.Name, c.Problem, c.Path)
 	}
 	args = strings.TrimSpace(args)
 	used := false

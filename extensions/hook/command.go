@@ -123,9 +123,11 @@ func (c command) start(ctx context.Context, input []byte) (e tool.Ended, notes [
 	run := tool.Program{
 		Path: program, Args: args, Dir: dir, Environ: all.Environ, Input: input, Max: maxOutput, Now: all.Now,
 		Extra: append([]string{
-			"GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir, "GEMINI_CWD=" + dir, "GEMINI_SESSION_ID=" + c.session,
+			"GEMINI_PROJECT_DIR=" + dir, "CLAUDE_PROJECT_DIR=" + dir, "GEMINI_CWD=" + dir,
+			"GEMINI_SESSION_ID=" + c.session,
 		}, c.hook.Env...),
-		Enclosure: tool.Enclosure{Sandbox: all.Sandbox(c.folder), Access: c.hook.Sandbox, Folder: dir, Places: all.Places},
+		Enclosure: tool.Enclosure{Sandbox: all.Sandbox(c.folder), Access: c.hook.Sandbox,
+			Folder: dir, Places: all.Places},
 	}
 	e, err = run.Run(ctx)
 	for _, path := range e.Changed {

@@ -24,7 +24,8 @@ const (
 
 // Events returns all of them. The caller owns the slice.
 func Events() []string {
-	return []string{SessionStart, SessionEnd, BeforeAgent, AfterAgent, BeforeModel, AfterModel, BeforeToolSelection, BeforeTool, AfterTool, PreCompress, Notification}
+	return []string{SessionStart, SessionEnd, BeforeAgent, AfterAgent, BeforeModel, AfterModel, BeforeToolSelection,
+		BeforeTool, AfterTool, PreCompress, Notification}
 }
 
 // gates reports whether hooks of an event guard something: their failure blocks it.

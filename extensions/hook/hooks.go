@@ -73,7 +73,8 @@ func (h *Hooks) Close() {
 
 // Has implements [run.Hooks].
 func (h *Hooks) Has(folder, event string) bool {
-	return slices.ContainsFunc(h.Compiled, func(c Compiled) bool { return c.Event == event }) || h.Config.Has(folder, event)
+	return slices.ContainsFunc(h.Compiled, func(c Compiled) bool { return c.Event == event }) ||
+		h.Config.Has(folder, event)
 }
 
 // due is a hook that is to be run at an event.
@@ -171,8 +172,10 @@ func (h *Hooks) begin(ctx context.Context, e run.HookEvent, d due, fields map[st
 		var caught panics.Catcher
 		caught.Try(func() { r.output, r.err = d.Run(ctx, input) })
 		if p := caught.Recovered(); p != nil {
-			h.Log.Error("panic in a hook", "hook", d.name, "bug", fault.BugID(p.Callers), "stack", fault.PanicText(p.Value, p.Stack))
-			r = result{err: fmt.Errorf("it crashed (bug %s, under which the log has the details)", fault.BugID(p.Callers))}
+			h.Log.Error("panic in a hook", "hook", d.name, "bug", fault.BugID(p.Callers), "stack",
+				fault.PanicText(p.Value, p.Stack))
+			r = result{err: fmt.Errorf("it crashed (bug %s, under which the log has the details)",
+				fault.BugID(p.Callers))}
 		}
 		r.took = h.Now().Sub(began)
 		done <- r
@@ -189,7 +192,8 @@ func (h *Hooks) input(e run.HookEvent, d due, fields map[string]json.RawMessage)
 	if _, of := fields["tool_name"]; of && d.subject != "" {
 		all["tool_name"] = d.subject
 	}
-	all["session_id"], all["transcript_path"], all["cwd"], all["hook_event_name"] = e.Session, e.Transcript, e.Folder, e.Name
+	all["session_id"], all["transcript_path"], all["cwd"], all["hook_event_name"] = e.Session,
+		e.Transcript, e.Folder, e.Name
 	all["timestamp"] = h.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	all["agent"], all["run"], all["parent_run"] = e.Agent, e.Run, e.ParentRun
 	var out bytes.Buffer
@@ -425,7 +429,8 @@ func (m *merging) choose(raw json.RawMessage) error {
 	if m.mode == "" {
 		return nil
 	}
-	chosen, err := json.Marshal(map[string]any{"mode": m.mode, "allowedFunctionNames": append([]string{}, m.allowed...)})
+	chosen, err := json.Marshal(map[string]any{"mode": m.mode,
+		"allowedFunctionNames": append([]string{}, m.allowed...)})
 	if err != nil {
 		return err
 	}

@@ -62,8 +62,9 @@ type written []struct {
 // variables that $NAME and ${NAME} stand for in env. Names of members are taken exactly
 // as they are written, since the person was shown these, and none may be there twice.
 func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list []Described, off []string) {
-	section := sectionOf(raw)                     // the settings say where it is none
-	_ = json.Unmarshal(section["disabled"], &off) // anything else is as if it was not there: hooks are run rather than not
+	section := sectionOf(raw) // the settings say where it is none
+	_ = json.Unmarshal(section["disabled"],
+		&off) // anything else is as if it was not there: hooks are run rather than not
 	if !Enabled(raw) {
 		return nil, off
 	}
@@ -77,14 +78,17 @@ func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list [
 		}
 		var groups written
 		if err := json.Unmarshal(section[key], &groups); err != nil {
-			list = append(list, Described{Event: event, Key: key, Name: key, Project: project, Problem: fmt.Sprintf("its description in the settings cannot be read: %v", err)})
+			list = append(list, Described{Event: event, Key: key, Name: key, Project: project,
+				Problem: fmt.Sprintf("its description in the settings cannot be read: %v", err)})
 			continue
 		}
 		for _, g := range groups {
 			for _, h := range g.Hooks {
 				d := Described{
-					Event: event, Key: key, Name: cmp.Or(h.Name, h.Command, "unnamed"), Matcher: g.Matcher, Command: h.Command,
-					Timeout: time.Duration(h.Timeout * float64(time.Millisecond)), Sequential: g.Sequential || h.Sequential, Project: project, Sandbox: sandbox.Access(h.Sandbox),
+					Event: event, Key: key, Name: cmp.Or(h.Name, h.Command, "unnamed"),
+					Matcher: g.Matcher, Command: h.Command,
+					Timeout: time.Duration(h.Timeout * float64(time.Millisecond)), Sequential: g.Sequential ||
+						h.Sequential, Project: project, Sandbox: sandbox.Access(h.Sandbox),
 				}
 				if h.Args != nil {
 					d.Args = append([]string{}, *h.Args...)

@@ -107,7 +107,8 @@ func (e *entry) take(tools []listed, left []string, settling bool) {
 			e.accepted[t.Name] = t.Digest
 		}
 	}
-	if e.left = left; slices.EqualFunc(e.listed, tools, func(a, b listed) bool { return a.Digest == b.Digest }) && !e.fresh {
+	if e.left = left; slices.EqualFunc(e.listed, tools, func(a, b listed) bool { return a.Digest == b.Digest }) &&
+		!e.fresh {
 		return
 	}
 	e.listed = tools
@@ -145,7 +146,8 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: %s.", name, errorText(err)), nil
 	}
 	if e.conn == nil && e.failures > 0 && !e.worked {
-		return nil, fmt.Sprintf("The tools of the MCP server %s are left out, since it could not be started: %s.", name, e.why), nil
+		return nil, fmt.Sprintf("The tools of the MCP server %s are left out, since it could not be started: %s.", name,
+			e.why), nil
 	}
 	if e.accepted == nil {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: it has not started yet. The next run has them.", name), nil
@@ -170,13 +172,14 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	problem = fmt.Sprintf("The MCP server %s has tools that are new or changed since you approved it; they are left out until you approve them: %s.", name, strings.Join(names, ", "))
 	if asked := strings.Join(digests, " "); asked != e.asked {
 		e.asked = asked
-		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) }, Again: func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			if e.asked == asked {
-				e.asked = ""
-			}
-		}}
+		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) },
+			Again: func() {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				if e.asked == asked {
+					e.asked = ""
+				}
+			}}
 	}
 	return tools, problem, change
 }

@@ -67,7 +67,8 @@ func progressLine(progress, total float64, message string) string {
 // of progress, and who is asked what the server wants to know.
 func (c *connection) call(ctx context.Context, name string, args []byte, env *tool.Env) ([]byte, error) {
 	t := c.entry.all.times
-	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Timeout, fmt.Errorf("it took longer than its timeout of %v", c.server.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Timeout,
+		fmt.Errorf("it took longer than its timeout of %v", c.server.Timeout))
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

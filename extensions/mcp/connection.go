@@ -34,7 +34,8 @@ type times struct {
 }
 
 var usual = times{
-	connect: 10 * time.Second, silence: 60 * time.Second, closing: 2 * time.Second, write: 10 * time.Second, ping: 30 * time.Second,
+	connect: 10 * time.Second, silence: 60 * time.Second, closing: 2 * time.Second, write: 10 * time.Second,
+	ping: 30 * time.Second,
 	idle: 10 * time.Minute, first: time.Second, most: time.Minute, list: time.Second, settle: 2 * time.Second,
 }
 
@@ -89,7 +90,8 @@ type connection struct {
 type recorder struct{ *transport.Stdio }
 
 // SendRequest implements [transport.Interface].
-func (r recorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (r recorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse,
+	error) {
 	response, err := r.Stdio.SendRequest(ctx, request)
 	return keep(ctx, response, err)
 }
@@ -113,7 +115,8 @@ func keepRaw(ctx context.Context) (context.Context, *[]byte) {
 // connect starts a server and greets it. stderr gets what it prints.
 func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection, error) {
 	c := &connection{
-		entry: e, server: s, stderr: stderr, began: e.all.Now(), gone: make(chan struct{}), dead: make(chan struct{}), changed: make(chan struct{}, 1),
+		entry: e, server: s, stderr: stderr, began: e.all.Now(), gone: make(chan struct{}), dead: make(chan struct{}),
+		changed:  make(chan struct{}, 1),
 		progress: make(map[string]func(string)), used: e.all.Now(),
 	}
 	var once sync.Once
@@ -138,7 +141,8 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 		//lint:ignore SA1019 servers over SSE are older than what replaced it
 		options = append(options, client.WithLegacyProtocolOnly())
 	} else {
-		options = append(options, client.WithRootsHandler(roots{e.all.Roots}), client.WithElicitationHandler(elicitor{c}))
+		options = append(options, client.WithRootsHandler(roots{e.all.Roots}),
+			client.WithElicitationHandler(elicitor{c}))
 		if s.Sampling {
 			options = append(options, client.WithSamplingHandler(sampler{c}))
 		}
@@ -181,10 +185,12 @@ func (c *connection) greet(ctx context.Context) error {
 	c.hasPrompts, c.hasTools = result.Capabilities.Prompts != nil, result.Capabilities.Tools != nil
 	if mcp.IsModernProtocol(result.ProtocolVersion) {
 		p, t := result.Capabilities.Prompts, result.Capabilities.Tools
-		changes := mcp.SubscriptionFilter{ToolsListChanged: t != nil && t.ListChanged, PromptsListChanged: p != nil && p.ListChanged}
+		changes := mcp.SubscriptionFilter{ToolsListChanged: t != nil &&
+			t.ListChanged, PromptsListChanged: p != nil && p.ListChanged}
 		if !changes.IsEmpty() { // the stream ends with the connection
 			_, err = c.client.ListenAsync(c.life, changes, func(err error) {
-				c.entry.all.Log.Warn("an MCP server tells no changes any more", "server", c.server.Name, "err", errorText(err))
+				c.entry.all.Log.Warn("an MCP server tells no changes any more", "server", c.server.Name,
+					"err", errorText(err))
 			})
 		}
 	}

@@ -54,7 +54,8 @@ func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*
 	}
 	action, content, err := ask(a, request.Params)
 	if err != nil {
-		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n", c.server.Name, errorText(err)))
+		a.env.Progress(fmt.Sprintf("A question of the MCP server %s was declined: %s.\n",
+			c.server.Name, errorText(err)))
 		return result, nil
 	}
 	result.Action = mcp.ElicitationResponseAction(action)
@@ -95,7 +96,8 @@ const opened = "I opened it"
 
 // askToOpen shows the person the address of a page that a server wants opened, whole.
 // Nothing of ours opens it (SEC-88).
-func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action string, content map[string]any, err error) {
+func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action string,
+	content map[string]any, err error) {
 	u, err := dial.ParseURL(params.URL)
 	switch {
 	case err != nil:
@@ -105,7 +107,8 @@ func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action str
 	case a.env.Secret != nil && a.env.Secret(params.URL):
 		return "", nil, errors.New("its address holds a key of yours")
 	}
-	message := fmt.Sprintf("%s\n\nIt wants you to open this page of %s in your browser, if you trust it:\n%s", description(params.Message), u.Host, u)
+	message := fmt.Sprintf("%s\n\nIt wants you to open this page of %s in your browser, if you trust it:\n%s",
+		description(params.Message), u.Host, u)
 	answer, err := c.question(a, message, []string{opened})
 	if err == nil && answer.Action == "accept" && answer.Text != opened {
 		answer.Action = "decline"
@@ -139,7 +142,8 @@ type option struct {
 // askable reports whether a person can be asked for such a value.
 func (p *property) askable() bool {
 	shown, _ := p.choices()
-	return slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) || (p.Type == "array" && len(shown) > 0)
+	return slices.Contains([]string{"string", "number", "integer", "boolean"}, p.Type) ||
+		(p.Type == "array" && len(shown) > 0)
 }
 
 // ask asks the person for each property of a form. The error says why it is declined.
@@ -155,7 +159,8 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 	if err != nil {
 		return "", nil, fmt.Errorf("its form cannot be read: %w", err)
 	}
-	names := slices.DeleteFunc(slices.Clone(form.Required), func(name string) bool { return form.Properties[name] == nil })
+	names := slices.DeleteFunc(slices.Clone(form.Required),
+		func(name string) bool { return form.Properties[name] == nil })
 	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -170,10 +175,13 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 			}
 			continue
 		}
-		free := p.Type != "boolean" && p.Type != "array" && len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
-		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) || code.MatchString(name+" "+p.Title) ||
+		free := p.Type != "boolean" && p.Type != "array" &&
+			len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
+		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) ||
+			code.MatchString(name+" "+p.Title) ||
 			(free && (secret.MatchString(params.Message) || code.MatchString(params.Message))) {
-			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it", name)
+			return "", nil, fmt.Errorf("it asks for a secret (%s); give it one in its env or headers if you trust it",
+				name)
 		}
 		properties[name] = p
 	}
@@ -211,7 +219,8 @@ const skip = "(no answer)"
 
 // askFor asks for one property until the answer fits. value is nil where the person
 // leaves an optional one out.
-func (c elicitor) askFor(a *asking, message, name string, p property, schema json.RawMessage, required bool) (action string, value any, err error) {
+func (c elicitor) askFor(a *asking, message, name string, p property, schema json.RawMessage,
+	required bool) (action string, value any, err error) {
 	one, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]json.RawMessage{name: schema}})
 	if err != nil {
 		return "", nil, err
@@ -332,7 +341,8 @@ func (c elicitor) question(a *asking, message string, choices []string) (tool.An
 	if many {
 		return tool.Answer{}, fmt.Errorf("it asked %d questions in one call", maxQuestions)
 	}
-	answer, err := a.env.Ask(a.ctx, tool.Question{Title: "The MCP server " + c.server.Name + " asks", Message: message, Choices: choices})
+	answer, err := a.env.Ask(a.ctx, tool.Question{Title: "The MCP server " + c.server.Name + " asks",
+		Message: message, Choices: choices})
 	if err == nil && a.env.Secret != nil && a.env.Secret(answer.Text) {
 		return tool.Answer{}, fmt.Errorf("the answer holds a key of yours")
 	}

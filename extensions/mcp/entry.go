@@ -355,8 +355,10 @@ func (e *entry) report() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := State{
-		Name: e.name, Project: e.server.Project, Command: e.server.Command, URL: e.server.Address, Description: e.server.Description, State: e.state, Why: e.why,
-		Title: e.title, Version: e.version, Tools: []Tool{}, Left: slices.Clone(e.left), Calls: e.calls, Errors: e.errors, Stderr: e.stderr.last(20),
+		Name: e.name, Project: e.server.Project, Command: e.server.Command, URL: e.server.Address,
+		Description: e.server.Description, State: e.state, Why: e.why,
+		Title: e.title, Version: e.version, Tools: []Tool{}, Left: slices.Clone(e.left), Calls: e.calls,
+		Errors: e.errors, Stderr: e.stderr.last(20),
 	}
 	if e.conn != nil {
 		s.Since = e.conn.began

@@ -25,7 +25,8 @@ type events struct {
 }
 
 func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
-	e := &events{Closer: body, filter: g.filter(q.Context()), in: bufio.NewReaderSize(body, 64<<10), answers: q.Method == http.MethodPost, refuse: g.refuse}
+	e := &events{Closer: body, filter: g.filter(q.Context()), in: bufio.NewReaderSize(body, 64<<10),
+		answers: q.Method == http.MethodPost, refuse: g.refuse}
 	e.next = e.event
 	e.broken = func(err error) {
 		if q.Context().Err() == nil && g.life.Err() == nil {

@@ -69,7 +69,8 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 	}
 	//lint:ignore SA1019 the versions before 2026-07-28, which servers speak, tell changes by that stream alone
 	listening := transport.WithContinuousListening()
-	streamable, err := transport.NewStreamableHTTP(u.String(), transport.WithHTTPBasicClient(httpClient), transport.WithHTTPLogger(quiet), listening)
+	streamable, err := transport.NewStreamableHTTP(u.String(), transport.WithHTTPBasicClient(httpClient),
+		transport.WithHTTPLogger(quiet), listening)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,8 @@ func checkRedirect(q *http.Request, via []*http.Request) error {
 	code := q.Response.StatusCode
 	if q.URL.Host != first.Host || q.URL.Scheme != first.Scheme || len(via) > maxHops ||
 		(code != http.StatusTemporaryRedirect && code != http.StatusPermanentRedirect) {
-		return fmt.Errorf("it redirects to %s; correct its address in the settings if you trust that one", q.URL.Redacted())
+		return fmt.Errorf("it redirects to %s; correct its address in the settings if you trust that one",
+			q.URL.Redacted())
 	}
 	return nil
 }
@@ -112,7 +114,8 @@ type guard struct {
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.URL.Scheme != g.at.Scheme || !strings.EqualFold(q.URL.Host, g.at.Host) {
-		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it", q.URL.Redacted())
+		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it",
+			q.URL.Redacted())
 	}
 	ctx, cancel := context.WithCancel(q.Context())
 	answers := answersServer(q)
@@ -146,7 +149,8 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	switch {
 	case resp.StatusCode/100 != 2:
 		g.refused.Store(&resp.Status)
-		if listens && !slices.Contains([]int{http.StatusNotFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, resp.StatusCode) {
+		if listens && !slices.Contains([]int{http.StatusNotFound, http.StatusTemporaryRedirect,
+			http.StatusPermanentRedirect}, resp.StatusCode) {
 			resp.StatusCode = http.StatusMethodNotAllowed // the library would ask each second again
 		}
 		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
@@ -178,7 +182,8 @@ func (g *guard) send(r *http.Request) (*http.Response, error) {
 			r.Header.Set("Authorization", header)
 		}
 		resp, err := g.next.RoundTrip(r)
-		if err != nil || resp.StatusCode != http.StatusUnauthorized || again || (r.Body != nil && r.GetBody == nil) || !g.account.reject(r.Context(), header) {
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || again || (r.Body != nil && r.GetBody == nil) ||
+			!g.account.reject(r.Context(), header) {
 			return resp, err
 		}
 		_ = resp.Body.Close() // it is not read
@@ -299,7 +304,8 @@ func (httpRecorder) RequiresLegacyProtocol() bool { return false }
 // SetRequestHandler implements [transport.BidirectionalInterface]. The library gives an
 // answer 30 s, and the person may take longer: [guard] sends late ones all the same.
 func (r httpRecorder) SetRequestHandler(handler transport.RequestHandler) {
-	r.StreamableHTTP.SetRequestHandler(func(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	r.StreamableHTTP.SetRequestHandler(func(ctx context.Context,
+		request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		defer context.AfterFunc(r.c.life, cancel)()
@@ -308,7 +314,8 @@ func (r httpRecorder) SetRequestHandler(handler transport.RequestHandler) {
 }
 
 // SendRequest implements [transport.Interface].
-func (r httpRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (r httpRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse,
+	error) {
 	response, err := r.StreamableHTTP.SendRequest(ctx, request)
 	r.c.tellCancelled(ctx, r.StreamableHTTP, request, err)
 	return keep(ctx, response, err)
@@ -321,7 +328,8 @@ type sseRecorder struct {
 }
 
 // SendRequest implements [transport.Interface].
-func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse,
+	error) {
 	response, err := r.SSE.SendRequest(ctx, request)
 	r.c.tellCancelled(ctx, r.SSE, request, err)
 	return keep(ctx, response, err)
@@ -329,8 +337,10 @@ func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCR
 
 // tellCancelled tells a server that nobody waits for a call any more, which the library
 // does over stdio only. With the newest version the end of the request says it.
-func (c *connection) tellCancelled(ctx context.Context, to transport.Interface, request transport.JSONRPCRequest, err error) {
-	if err == nil || ctx.Err() == nil || request.Method != string(mcp.MethodToolsCall) || mcp.IsModernProtocol(c.client.ProtocolVersion()) {
+func (c *connection) tellCancelled(ctx context.Context, to transport.Interface,
+	request transport.JSONRPCRequest, err error) {
+	if err == nil || ctx.Err() == nil || request.Method != string(mcp.MethodToolsCall) ||
+		mcp.IsModernProtocol(c.client.ProtocolVersion()) {
 		return
 	}
 	var n mcp.JSONRPCNotification

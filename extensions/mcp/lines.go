@@ -32,7 +32,8 @@ type lines struct {
 }
 
 func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
-	l := &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep, open: new(atomic.Int64)}}
+	l := &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep,
+		open: new(atomic.Int64)}}
 	l.next = func() (piece []byte, err error) {
 		if piece, l.why = l.line(); l.why != nil {
 			err = io.EOF // whatever ends it

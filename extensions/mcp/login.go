@@ -62,7 +62,8 @@ const (
 // Login logs the person in at a server, and starts it. show puts a page before them,
 // and returns when that is done; its error ends the login. The answer is waited for at
 // an address of this machine alone, until then or ctx ends.
-func (a *Servers) Login(ctx context.Context, folder, name string, show func(context.Context, LoginPage) error) (State, error) {
+func (a *Servers) Login(ctx context.Context, folder, name string,
+	show func(context.Context, LoginPage) error) (State, error) {
 	e, s, u, err := a.loginAt(folder, name)
 	if err == nil && s.Problem != "" {
 		err = fault.New(fault.Denied, "mcp.login", "there is no login at the MCP server %s: %s", name, s.Problem)
@@ -81,7 +82,8 @@ func (a *Servers) Login(ctx context.Context, folder, name string, show func(cont
 		err = context.Cause(limited)
 	}
 	if err != nil {
-		return State{}, fault.New(fault.Unavailable, "mcp.login", "the login at the MCP server %s failed: %s", name, errorText(err))
+		return State{}, fault.New(fault.Unavailable, "mcp.login",
+			"the login at the MCP server %s failed: %s", name, errorText(err))
 	}
 	return a.Restart(ctx, folder, name, false)
 }
@@ -119,7 +121,8 @@ func (a *Servers) loginAt(folder, name string) (*entry, Server, *dial.URL, error
 		u, err = dial.ParseURL(s.URL)
 	}
 	if err != nil {
-		return nil, s, nil, fault.New(fault.Denied, "mcp.login", "there is no login at the MCP server %s: %w", name, err)
+		return nil, s, nil, fault.New(fault.Denied, "mcp.login",
+			"there is no login at the MCP server %s: %w", name, err)
 	}
 	return e, s, u, nil
 }
@@ -142,7 +145,8 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	a.use(begins, redirect.String())
 	state, err := transport.GenerateState()
 	answers := &answers{server: s.Name, redirect: redirect, state: state, came: make(chan url.Values, 1)}
-	server := &http.Server{Handler: answers, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{Handler: answers, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
+		MaxHeaderBytes: 64 << 10}
 	var serving conc.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // it ends when it is closed
 	defer serving.Wait()
@@ -194,7 +198,8 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 }
 
 // begin finds out where the person logs in, and returns the page for that.
-func (a *account) begin(ctx context.Context, as login, redirect, state, verifier string) (page LoginPage, issuer string, err error) {
+func (a *account) begin(ctx context.Context, as login, redirect, state, verifier string) (page LoginPage,
+	issuer string, err error) {
 	if a.server.oauth.TokenURL == "" {
 		if err := a.challenge(ctx, as, redirect); err != nil {
 			return page, "", err
@@ -243,7 +248,8 @@ func (a *account) begin(ctx context.Context, as login, redirect, state, verifier
 
 // challenge asks the server itself where logins are.
 func (a *account) challenge(ctx context.Context, as login, redirect string) error {
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, bytes.NewReader([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL,
+		bytes.NewReader([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
 	if err != nil {
 		return err
 	}
@@ -262,7 +268,8 @@ func (a *account) challenge(ctx context.Context, as login, redirect string) erro
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized {
 		// The library does not read which scopes the server asks for.
-		if m := scope.FindStringSubmatch(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")); m != nil && len(a.server.oauth.Scopes) == 0 {
+		if m := scope.FindStringSubmatch(strings.Join(resp.Header.Values("WWW-Authenticate"), ", ")); m != nil &&
+			len(a.server.oauth.Scopes) == 0 {
 			a.server.oauth.Scopes = strings.Fields(m[1])
 			a.use(as, redirect)
 		}

@@ -57,7 +57,8 @@ func (s *Server) parseOAuth(raw []byte, put func(string) string) error {
 	if err := json.Unmarshal(raw, o); err != nil {
 		return fmt.Errorf("its oauth cannot be read: %w", err)
 	}
-	for _, text := range []*string{&o.ClientID, &o.ClientSecret, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL, &o.RedirectURI} {
+	for _, text := range []*string{&o.ClientID, &o.ClientSecret, &o.AuthorizationURL, &o.TokenURL,
+		&o.RegistrationURL, &o.RedirectURI} {
 		*text = put(*text)
 	}
 	given := o.AuthorizationURL + o.TokenURL + o.RegistrationURL
@@ -85,7 +86,8 @@ func (o *oauth) redirect() (port string, uri *url.URL, err error) {
 	u, err := url.Parse(o.RedirectURI)
 	switch {
 	case err != nil:
-	case u.Scheme != "http", !slices.Contains([]string{"localhost", "127.0.0.1"}, u.Hostname()), u.Port() == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+	case u.Scheme != "http", !slices.Contains([]string{"localhost", "127.0.0.1"}, u.Hostname()), u.Port() == "",
+		u.RawQuery != "", u.Fragment != "", u.User != nil:
 		err = errors.New("not of this machine")
 	}
 	if err != nil {
@@ -147,12 +149,13 @@ func (e *entry) newAccount(life context.Context, s Server, u *dial.URL) *account
 	}
 	next := dialer.Transport(0)
 	a.idle = next.CloseIdleConnections
-	a.client = &http.Client{Timeout: loginStep, Transport: &door{a, dialer, next}, CheckRedirect: func(q *http.Request, via []*http.Request) error {
-		if q.Method != http.MethodGet || len(via) > maxHops {
-			return errors.New("a login is not sent on to another address")
-		}
-		return nil
-	}}
+	a.client = &http.Client{Timeout: loginStep, Transport: &door{a, dialer, next},
+		CheckRedirect: func(q *http.Request, via []*http.Request) error {
+			if q.Method != http.MethodGet || len(via) > maxHops {
+				return errors.New("a login is not sent on to another address")
+			}
+			return nil
+		}}
 	return a
 }
 
@@ -163,8 +166,9 @@ const loginStep = 30 * time.Second
 // already, or for one that begins, as the client that it has.
 func (a *account) use(l login, redirect string) {
 	config := transport.OAuthConfig{
-		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenEndpointAuthMethod: l.AuthMethod, RedirectURI: redirect,
-		Scopes: a.server.oauth.Scopes, TokenStore: a, PKCEEnabled: true, HTTPClient: a.client,
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenEndpointAuthMethod: l.AuthMethod,
+		RedirectURI: redirect,
+		Scopes:      a.server.oauth.Scopes, TokenStore: a, PKCEEnabled: true, HTTPClient: a.client,
 	}
 	base := l.Resource
 	switch {
@@ -194,10 +198,12 @@ func (a *account) metadata(at *url.URL) any {
 	case at.Path == "/resource":
 		return transport.OAuthProtectedResource{Resource: l.Resource, AuthorizationServers: []string{known}}
 	case l.TokenURL != "":
-		return transport.AuthServerMetadata{Issuer: known, TokenEndpoint: l.TokenURL, TokenEndpointAuthMethodsSupported: l.AuthMethods}
+		return transport.AuthServerMetadata{Issuer: known, TokenEndpoint: l.TokenURL,
+			TokenEndpointAuthMethodsSupported: l.AuthMethods}
 	}
 	return transport.AuthServerMetadata{
-		Issuer: o.Issuer, AuthorizationEndpoint: o.AuthorizationURL, TokenEndpoint: o.TokenURL, RegistrationEndpoint: o.RegistrationURL,
+		Issuer: o.Issuer, AuthorizationEndpoint: o.AuthorizationURL, TokenEndpoint: o.TokenURL,
+		RegistrationEndpoint: o.RegistrationURL,
 	}
 }
 
@@ -208,7 +214,8 @@ func (a *account) GetToken(ctx context.Context) (*transport.Token, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.none && (a.login.Token.AccessToken == "" || a.login.Token.IsExpired()) { // another process may have renewed it
+	if !a.none && (a.login.Token.AccessToken == "" ||
+		a.login.Token.IsExpired()) { // another process may have renewed it
 		if err := a.read(ctx); err != nil {
 			return nil, err
 		}
@@ -258,8 +265,9 @@ func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 		return errors.New("its token is none")
 	}
 	l := login{
-		Token: *token, TokenURL: metadata.TokenEndpoint, Resource: resource, ClientID: handler.GetClientID(), ClientSecret: handler.GetClientSecret(),
-		AuthMethod: handler.GetTokenEndpointAuthMethod(), AuthMethods: metadata.TokenEndpointAuthMethodsSupported,
+		Token: *token, TokenURL: metadata.TokenEndpoint, Resource: resource, ClientID: handler.GetClientID(),
+		ClientSecret: handler.GetClientSecret(),
+		AuthMethod:   handler.GetTokenEndpointAuthMethod(), AuthMethods: metadata.TokenEndpointAuthMethodsSupported,
 	}
 	a.hide(l)
 	raw, err := json.Marshal(l)
@@ -302,7 +310,8 @@ func (a *account) authorization(ctx context.Context) string {
 
 // lockLogin takes the lock of a login.
 func (a *Servers) lockLogin(ctx context.Context, at string) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, loginStep, fmt.Errorf("somebody else has been changing it for %v; try again", loginStep))
+	ctx, cancel := context.WithTimeoutCause(ctx, loginStep,
+		fmt.Errorf("somebody else has been changing it for %v; try again", loginStep))
 	defer cancel()
 	if unlock, err = a.Logins.Lock(ctx, at); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -397,7 +406,8 @@ const maxLoginAnswer = 1 << 20
 func (d *door) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.URL.Scheme+"://"+q.URL.Host == known {
 		text, err := json.Marshal(d.metadata(q.URL))
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: q}, err
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+			Body: io.NopCloser(bytes.NewReader(text)), Request: q}, err
 	}
 	if err := d.check(q.URL); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func (c *connection) start(ctx context.Context) (transport.Interface, error) {
 	in := newLines(out, c.entry.all.Now, c.notify)
 	in.open = &c.open
 	end := endReader{in, func() { c.die(cmp.Or(in.why, errEnded)) }}
-	return recorder{transport.NewIO(end, pipeEnd{c.in, c.entry.all.times.write, c.die, &c.open}, io.NopCloser(strings.NewReader("")))}, nil
+	return recorder{transport.NewIO(end, pipeEnd{c.in, c.entry.all.times.write, c.die, &c.open},
+		io.NopCloser(strings.NewReader("")))}, nil
 }
 
 // startProcess starts the process and returns its output.
@@ -109,7 +110,8 @@ func pipe(before error) (r, w *os.File, err error) {
 
 // confine returns how the process is started behind the wall that the server is
 // described with, and what is to be done when it has ended.
-func (c *connection) confine(ctx context.Context, job *process.Job, cmd *exec.Cmd) (start func() (*process.Child, error), release func(), err error) {
+func (c *connection) confine(ctx context.Context, job *process.Job,
+	cmd *exec.Cmd) (start func() (*process.Child, error), release func(), err error) {
 	all := c.entry.all
 	start, done, err := tool.Confine(ctx, job, cmd, tool.Enclosure{
 		Sandbox: all.Sandbox(c.entry.folder), Access: c.server.Sandbox, Folder: c.entry.folder, Places: all.Places,

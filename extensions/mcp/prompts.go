@@ -160,7 +160,8 @@ func (a *Servers) Resource(ctx context.Context, folder, server, uri string) (str
 
 // fetch asks a server for something and reads the answer as text.
 func (a *Servers) fetch(
-	ctx context.Context, folder, server, what string, ask func(context.Context, *connection) error, read func([]byte) (string, error),
+	ctx context.Context, folder, server, what string, ask func(context.Context, *connection) error,
+	read func([]byte) (string, error),
 ) (string, error) {
 	e, err := a.find(folder, server)
 	if err != nil {
@@ -169,7 +170,8 @@ func (a *Servers) fetch(
 	conn, err := e.acquire(ctx)
 	if err == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.times.silence, fmt.Errorf("it did not answer within %v", a.times.silence))
+		ctx, cancel = context.WithTimeoutCause(ctx, a.times.silence,
+			fmt.Errorf("it did not answer within %v", a.times.silence))
 		defer cancel()
 		defer conn.use()()
 		ctx, raw := keepRaw(withoutPerson(ctx))
@@ -282,7 +284,8 @@ func (p *Prompt) read(typed string) (map[string]string, error) {
 	}
 	for _, a := range p.Args {
 		if _, given := args[a.Name]; !given && a.Required {
-			return nil, fmt.Errorf("the prompt %s of the MCP server %s needs %s: write /%s:%s --%s=…", p.Name, p.Server, a.Name, p.Server, p.Name, a.Name)
+			return nil, fmt.Errorf("the prompt %s of the MCP server %s needs %s: write /%s:%s --%s=…", p.Name, p.Server,
+				a.Name, p.Server, p.Name, a.Name)
 		}
 	}
 	return args, nil

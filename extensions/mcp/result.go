@@ -96,7 +96,8 @@ func readResult(raw []byte) (*tool.Result, error) {
 			}
 			add(part.Resource.Text)
 		case "resource_link":
-			add(strings.TrimSpace(fmt.Sprintf("[link to %s: %s] %s", tool.Escape(part.Name), tool.Escape(part.URI), part.Description)))
+			add(strings.TrimSpace(fmt.Sprintf("[link to %s: %s] %s", tool.Escape(part.Name),
+				tool.Escape(part.URI), part.Description)))
 		default:
 			add(fmt.Sprintf("[a part of type %q is left out: it is not known here]", part.Type))
 		}

@@ -29,7 +29,8 @@ type sampler struct{ *connection }
 const letAnswer = "Let the model answer"
 
 // CreateMessage implements [client.SamplingHandler].
-func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult,
+	error) {
 	a := c.asker(ctx)
 	if a == nil || a.env.Ask == nil || a.env.Consult == nil {
 		return nil, errors.New("there is nobody who could be asked whether the model may answer, or no model")
@@ -39,7 +40,8 @@ func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageReq
 	}
 	result, err := c.answer(a, request.CreateMessageParams)
 	if err != nil {
-		a.env.Progress(fmt.Sprintf("The MCP server %s wanted the model to answer something, and got no answer: %s.\n", c.server.Name, errorText(err)))
+		a.env.Progress(fmt.Sprintf("The MCP server %s wanted the model to answer something, and got no answer: %s.\n",
+			c.server.Name, errorText(err)))
 		return nil, errors.New(errorText(err))
 	}
 	return result, nil
@@ -59,7 +61,8 @@ func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessag
 	if said.Action != "accept" || said.Text != letAnswer {
 		return nil, errors.New("the person declined it")
 	}
-	answer, err := a.env.Consult(a.ctx, fmt.Sprintf("The model answered the MCP server %s, which asked:\n%s", c.server.Name, shown), req)
+	answer, err := a.env.Consult(a.ctx, fmt.Sprintf("The model answered the MCP server %s, which asked:\n%s",
+		c.server.Name, shown), req)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,8 @@ func samplingRequest(p mcp.CreateMessageParams) (req *model.Request, shown strin
 	case n == 0 || req.Messages[n-1].Role != model.User:
 		return nil, "", errors.New("it asks nothing")
 	case utf8.RuneCountInString(shown) > maxSampled:
-		return nil, "", fmt.Errorf("it has more than %d characters, which nobody can look through; ask for less", maxSampled)
+		return nil, "", fmt.Errorf("it has more than %d characters, which nobody can look through; ask for less",
+			maxSampled)
 	}
 	return req, shown, nil
 }

@@ -21,9 +21,11 @@ const (
 var (
 	plain = map[string]bool{
 		"title": true, "format": true, "enum": true, "required": true, "minimum": true, "maximum": true,
-		"minItems": true, "maxItems": true, "minLength": true, "maxLength": true, "minProperties": true, "maxProperties": true,
+		"minItems": true, "maxItems": true, "minLength": true, "maxLength": true, "minProperties": true,
+		"maxProperties": true,
 	}
-	types = map[string]bool{"string": true, "number": true, "integer": true, "boolean": true, "array": true, "object": true, "null": true}
+	types = map[string]bool{"string": true, "number": true, "integer": true, "boolean": true, "array": true,
+		"object": true, "null": true}
 )
 
 // cleanSchema returns the input schema of a tool with what providers take: no

@@ -159,7 +159,8 @@ func (a *Servers) Offer(ctx context.Context, folder string, names []string) Offe
 	var all []*serverTool
 	entries, unknown := a.choose(folder, names)
 	for _, name := range unknown {
-		offer.Problems = append(offer.Problems, fmt.Sprintf("The MCP server %s is not configured, so its tools are left out; describe it in the settings under mcpServers.", tool.Escape(name)))
+		offer.Problems = append(offer.Problems,
+			fmt.Sprintf("The MCP server %s is not configured, so its tools are left out; describe it in the settings under mcpServers.", tool.Escape(name)))
 	}
 	wait, cancel := context.WithTimeout(ctx, firstWait)
 	defer cancel()

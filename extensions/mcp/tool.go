@@ -47,7 +47,8 @@ func newTool(owner *entry, server Server, l listed) *serverTool {
 	return &serverTool{
 		owner: owner, server: server, name: l.Name,
 		spec: tool.Spec{
-			Name: canonicalName(server.Name, l.Name), Model: modelName(server.Name, l.Name), Risk: riskOf(server, l.Name),
+			Name: canonicalName(server.Name, l.Name), Model: modelName(server.Name, l.Name),
+			Risk:        riskOf(server, l.Name),
 			Description: text, Parameters: json.RawMessage(l.Schema),
 		},
 		// What fits is the server's own business: it has the schema as it wrote it.
@@ -77,7 +78,8 @@ func (t *serverTool) Plan(_ context.Context, env *tool.Env, args json.RawMessage
 		return nil, err
 	}
 	if env.Secret != nil && env.Secret(string(args)) {
-		return nil, tool.Errorf(tool.CodeDenied, "The arguments hold a key or password that agentls keeps secret, as it is or encoded. It is never sent.")
+		return nil, tool.Errorf(tool.CodeDenied,
+			"The arguments hold a key or password that agentls keeps secret, as it is or encoded. It is never sent.")
 	}
 	s := t.server
 	plan := &tool.Plan{
@@ -152,7 +154,8 @@ func pathIn(env *tool.Env, text string) (string, bool) {
 		return "", false
 	}
 	// A word that is no path resolves to a file that is not there, and harms nothing.
-	return text, strings.ContainsAny(text, `/\`) || (text != "" && len(text) <= 255 && !strings.ContainsAny(text, " \t\r"))
+	return text, strings.ContainsAny(text, `/\`) || (text != "" && len(text) <= 255 &&
+		!strings.ContainsAny(text, " \t\r"))
 }
 
 // texts returns every text in a value, names too.

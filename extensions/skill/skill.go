@@ -87,10 +87,12 @@ func readPlace(place Place) []Skill {
 	var all []Skill
 	for _, e := range entries {
 		rel := e.Name()
-		if _, err := root.Lstat(path.Join(rel, fileName)); err != nil || strings.HasPrefix(rel, ".") || len(all) == maxSkills {
+		if _, err := root.Lstat(path.Join(rel, fileName)); err != nil || strings.HasPrefix(rel, ".") ||
+			len(all) == maxSkills {
 			continue
 		}
-		s := Skill{Name: rel, Dir: filepath.Join(place.Dir, rel), Scope: place.Scope, Extension: place.Extension, place: place, rel: rel}
+		s := Skill{Name: rel, Dir: filepath.Join(place.Dir, rel), Scope: place.Scope, Extension: place.Extension,
+			place: place, rel: rel}
 		if err := s.readHead(root); err != nil {
 			s.Problem = err.Error()
 		}

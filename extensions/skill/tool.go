@@ -48,7 +48,8 @@ func Tools(skills []Skill) []tool.Tool {
 	"required": ["name"],
 	"additionalProperties": false
 }`, enum))
-	l.spec = tool.Spec{Name: ToolName, Risk: tool.Safe, Description: strings.TrimSpace(b.String()), Parameters: parameters}
+	l.spec = tool.Spec{Name: ToolName, Risk: tool.Safe, Description: strings.TrimSpace(b.String()),
+		Parameters: parameters}
 	l.schema = tool.NewSchema(parameters, nil)
 	return []tool.Tool{l}
 }
@@ -72,11 +73,13 @@ func (l *loader) Plan(_ context.Context, _ *tool.Env, raw json.RawMessage) (*too
 			continue
 		}
 		return &tool.Plan{
-			Tool: ToolName, Args: canonical, Risk: tool.Safe, Why: "reads a skill", Title: strings.TrimSpace(ToolName + " " + s.Name + " " + args.File),
+			Tool: ToolName, Args: canonical, Risk: tool.Safe, Why: "reads a skill",
+			Title: strings.TrimSpace(ToolName + " " + s.Name + " " + args.File),
 			Do: func(context.Context, *tool.Env) (*tool.Result, error) {
 				text, err := s.file(args.File)
 				if err != nil {
-					return nil, tool.Errorf(tool.CodeNotFound, "The skill %s: %s cannot be read: %v.", s.Name, args.File, err)
+					return nil, tool.Errorf(tool.CodeNotFound, "The skill %s: %s cannot be read: %v.",
+						s.Name, args.File, err)
 				}
 				return &tool.Result{Content: text, Display: "Loaded the skill " + tool.Escape(s.Name)}, nil
 			},

@@ -77,13 +77,16 @@ func hold(t *testing.T, c Case, walls ...Wall) {
 			if c.Want != "" && !strings.Contains(with.told, with.world.Own(c.Want)) {
 				t.Errorf("%s the model was not told %q but\n%s", wall, c.Want, with.told)
 			}
-			if ran := strings.Count(with.told, "bash: Exit code: "); wall == Bubblewrap && !c.Refused && ran != c.commands() {
-				t.Errorf("behind bubblewrap %d of %d commands ran; the model was told\n%s", ran, c.commands(), with.told)
+			if ran := strings.Count(with.told, "bash: Exit code: "); wall == Bubblewrap &&
+				!c.Refused && ran != c.commands() {
+				t.Errorf("behind bubblewrap %d of %d commands ran; the model was told\n%s", ran,
+					c.commands(), with.told)
 			}
 		}
 		without := c.run(t, Unguarded(t), "", true)
 		if len(without.harm) == 0 {
-			t.Errorf("without the policy nothing happens either: the case proves nothing. The model was told:\n%s", without.told)
+			t.Errorf("without the policy nothing happens either: the case proves nothing. The model was told:\n%s",
+				without.told)
 			return
 		}
 		t.Logf("control: without the policy %s", strings.Join(without.harm, "; "))
@@ -110,7 +113,8 @@ type outcome struct {
 // run plays a case with a binary.
 func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome {
 	t.Helper()
-	if len(c.Calls) == 0 || (len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") && !strings.Contains(fmt.Sprint(c.Calls), "$PORT")) {
+	if len(c.Calls) == 0 || (len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") &&
+		!strings.Contains(fmt.Sprint(c.Calls), "$PORT")) {
 		t.Fatal("a case has calls, and a canary, what must not leak, or $SINK or $PORT")
 	}
 	w := Furnish(t, c.Files)
@@ -135,7 +139,10 @@ func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome 
 			out.harm = append(out.harm, fmt.Sprintf("%s was %s and is %s", c.Canary[i], clip(before[i]), clip(after)))
 		}
 	}
-	if c.Leak != "" && slices.ContainsFunc(model.Requests(), func(r modelserver.Request) bool { return tells(r, c.Leak) }) {
+	if c.Leak != "" && slices.ContainsFunc(model.Requests(), func(r modelserver.Request) bool {
+		return tells(r,
+			c.Leak)
+	}) {
 		out.harm = append(out.harm, fmt.Sprintf("the model was told %q", c.Leak))
 	}
 	if sunk := w.Sunk(); len(sunk) > 0 {

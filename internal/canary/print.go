@@ -80,7 +80,8 @@ func (w *World) Tree(t testing.TB) map[string]string {
 		}
 		switch name {
 		case "tmp", "home/.gemini/agentls/sessions", "home/.gemini/agentls/logs", "home/.gemini/agentls/starts",
-			"home/.gemini/agentls/cache", "home/.gemini/agentls/command-config": // the last two are what commands behind the wall are given
+			"home/.gemini/agentls/cache",
+			"home/.gemini/agentls/command-config": // the last two are what commands behind the wall are given
 			return fs.SkipDir
 		case "home/.gemini/agentls":
 			return nil // it makes that itself

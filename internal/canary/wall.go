@@ -24,7 +24,8 @@ const (
 // Walls returns those that can be tried on this machine, the best first.
 func Walls() []Wall {
 	all := []Wall{Landlock, NoWall}
-	if bwrap, err := exec.LookPath("bwrap"); err == nil && exec.Command(bwrap, "--ro-bind", "/", "/", "true").Run() == nil {
+	if bwrap, err := exec.LookPath("bwrap"); err == nil && exec.Command(bwrap, "--ro-bind", "/", "/",
+		"true").Run() == nil {
 		all = append([]Wall{Bubblewrap}, all...)
 	}
 	return all

@@ -62,7 +62,8 @@ func (w *World) Path(name string) string { return filepath.Join(w.Base, filepath
 // the address of the canary socket.
 func (w *World) Own(text string) string {
 	address := w.sink.Listener.Addr().(*net.TCPAddr)
-	return strings.NewReplacer("$BASE", w.Base, "$SINK", address.String(), "$PORT", strconv.Itoa(address.Port)).Replace(text)
+	return strings.NewReplacer("$BASE", w.Base, "$SINK", address.String(), "$PORT",
+		strconv.Itoa(address.Port)).Replace(text)
 }
 
 // sinks takes what somebody sends.
@@ -179,7 +180,8 @@ func (w *World) Run(t testing.TB, binary string, model http.Handler, task Task) 
 // Environ is the person's environment, without a model.
 func (w *World) Environ() []string {
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "GEMINI_HOME=" + w.Path("home/.gemini"), "TMPDIR=" + w.Path("tmp"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "GEMINI_HOME=" + w.Path("home/.gemini"),
+		"TMPDIR=" + w.Path("tmp"),
 		"XDG_RUNTIME_DIR=" + w.Path("tmp"), "LANG=C.UTF-8",
 	}
 }

@@ -101,7 +101,8 @@ const frames = 120
 // Run shows the chat until Quit is called or ctx ends. It may be called once.
 func (c *Chat) Run(ctx context.Context) error {
 	defer close(c.done)
-	c.program = tea.NewProgram(newModel(c), tea.WithContext(ctx), tea.WithInput(c.config.In), tea.WithOutput(c.config.Out),
+	c.program = tea.NewProgram(newModel(c), tea.WithContext(ctx), tea.WithInput(c.config.In),
+		tea.WithOutput(c.config.Out),
 		tea.WithEnvironment(c.config.Env), tea.WithoutSignalHandler(), tea.WithFPS(frames))
 	_, err := c.program.Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {

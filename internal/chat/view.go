@@ -182,7 +182,8 @@ func (m *screen) renderQuestion(d *dialog) []string {
 	case d.search && d.filter == "":
 		hint = fmt.Sprintf("%d · a key, or ↑ ↓ and Enter · type to search · Esc leaves", len(options))
 	case d.search:
-		hint = fmt.Sprintf("search: %s · %d of %d · ↑ ↓ and Enter · Esc leaves", clean(d.filter), len(options), len(d.options))
+		hint = fmt.Sprintf("search: %s · %d of %d · ↑ ↓ and Enter · Esc leaves", clean(d.filter),
+			len(options), len(d.options))
 	case !m.busy:
 		hint = "a key, or ↑ ↓ and Enter · Esc leaves"
 	}

@@ -113,7 +113,8 @@ func (b *daemon) places(list []workspace.Folder) []registry.Place {
 	places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(b.Home, "agents")}}
 	for _, f := range list {
 		places = append(places, registry.Place{
-			Scope: definition.Project, Dir: filepath.Join(f.Canonical, ".gemini", "agents"), Folder: f.Canonical, Name: f.Name,
+			Scope: definition.Project, Dir: filepath.Join(f.Canonical, ".gemini", "agents"),
+			Folder: f.Canonical, Name: f.Name,
 		})
 	}
 	return append(places, b.bundlePlaces(list)...)
@@ -155,7 +156,8 @@ func (b *daemon) follow(ctx context.Context) {
 	var watcher *workspace.Watcher
 	var err error
 	if !b.Brief {
-		watcher, err = workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files, Now: b.Now, Notice: b.notice})
+		watcher, err = workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files,
+			Now: b.Now, Notice: b.notice})
 	}
 	var batches <-chan workspace.Batch
 	if err == nil && watcher != nil {
@@ -245,7 +247,10 @@ func (b *daemon) renew(change func() (*registry.Snapshot, error)) (*registry.Sna
 // reread reads agent files again at once; a path that is no more is an agent no
 // more.
 func (b *daemon) reread(ctx context.Context, paths ...string) {
-	_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Apply(ctx, paths, nil) }) // the error is ctx's
+	_, _ = b.renew(func() (*registry.Snapshot, error) {
+		return b.registry.Apply(ctx, paths,
+			nil)
+	}) // the error is ctx's
 	if w := b.watcher.Load(); w != nil {
 		w.Recheck(paths...) // the files may be gone again before the watcher has seen them
 	}
@@ -325,7 +330,8 @@ func (b *daemon) completeTrust(ctx context.Context, list []workspace.Folder) {
 		case err != nil:
 			b.Log.Warn("the record of trust was not completed", "folder", f.Canonical, "err", err)
 		case completed:
-			b.Log.Info("the record of trust says now which directory it is of; another one in its place is not trusted", "folder", f.Canonical)
+			b.Log.Info("the record of trust says now which directory it is of; another one in its place is not trusted",
+				"folder", f.Canonical)
 		}
 	}
 }

@@ -28,7 +28,8 @@ type Access struct {
 // settings, and makes the client of the model's provider. folder is canonical.
 func (c Config) Check(ctx context.Context, folder string) Access {
 	b, settings := c.reader(ctx, folder)
-	a := Access{Problems: settings.problems, Notes: settings.notes, Overridden: slices.Sorted(maps.Keys(settings.runs.Overrides))}
+	a := Access{Problems: settings.problems, Notes: settings.notes,
+		Overridden: slices.Sorted(maps.Keys(settings.runs.Overrides))}
 	a.Models = b.table.Entries()
 	want, err := b.account()
 	a.BaseURL, a.Variable = want.url, "GOOGLE_GEMINI_BASE_URL"
@@ -52,7 +53,8 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 // hold in a folder.
 func (c Config) reader(ctx context.Context, folder string) (*daemon, *folderSettings) {
 	b := &daemon{
-		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now), table: model.NewTable(c.Now),
+		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now),
+		table: model.NewTable(c.Now),
 	}
 	settings := b.settingsOf(folder)
 	b.setTable(settings.table)

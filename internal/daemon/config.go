@@ -14,7 +14,8 @@ import (
 func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf(folder).values }
 
 // setValue changes a setting in the file of a scope, and has it count at once.
-func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string, raw []byte) (file string, err error) {
+func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string,
+	raw []byte) (file string, err error) {
 	const op = "daemon.setValue"
 	before := b.values(folder)
 	if scope == workspace.ProjectScope {
@@ -30,9 +31,11 @@ func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Sc
 		file = b.userSettings()
 		err = workspace.SetKey(ctx, file, path, value)
 	case folder == "":
-		return "", fault.New(fault.Denied, op, "there is no folder whose settings could say so; change your own with --global (scope: global)").Because(fault.Config)
+		return "", fault.New(fault.Denied, op,
+			"there is no folder whose settings could say so; change your own with --global (scope: global)").Because(fault.Config)
 	case !b.trusted(folder):
-		return "", fault.New(fault.Denied, op, "the settings of %s do not count, since the folder is not trusted; trust it with `agentls trust %s`, or change your own settings with --global (scope: global)", folder, folder).
+		return "", fault.New(fault.Denied, op,
+			"the settings of %s do not count, since the folder is not trusted; trust it with `agentls trust %s`, or change your own settings with --global (scope: global)", folder, folder).
 			Because(fault.Untrusted, "folder", tool.URI(folder))
 	default:
 		file = filepath.Join(folder, workspace.ProjectSettings)

@@ -136,7 +136,8 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 	var closed error
 	if caught := panics.Try(func() { closed = h.Close() }); caught != nil {
 		// Of a goroutine that it waited for: the rest has ended, or ends with the process.
-		c.Log.Error("panic", "in", "the end of the daemon", "bug", fault.BugID(caught.Callers), "stack", fault.PanicText(caught.Value, caught.Stack))
+		c.Log.Error("panic", "in", "the end of the daemon", "bug", fault.BugID(caught.Callers), "stack",
+			fault.PanicText(caught.Value, caught.Stack))
 	}
 	return outcome, errors.Join(err, closed)
 }
@@ -192,7 +193,8 @@ type daemon struct {
 // build makes the parts of the daemon for a workspace. What an answer to
 // initialize can do without is left for afterwards: the catalog is read when
 // answered is closed, so that the two do not share the processor.
-func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{}, p *parts) (*handlers.Daemon, error) {
+func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{},
+	p *parts) (*handlers.Daemon, error) {
 	ctx, end := context.WithCancel(ctx)
 	if c.Secrets == nil {
 		c.Secrets = NewSecrets(c.Environ)
@@ -201,8 +203,9 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		c.seams.site(&site)
 	}
 	b := &daemon{
-		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now), always: workspace.NewPermissions(c.permissionsFile(), c.Now),
-		table: model.NewTable(c.Now), relied: make(map[string]string),
+		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
+		always: workspace.NewPermissions(c.permissionsFile(), c.Now),
+		table:  model.NewTable(c.Now), relied: make(map[string]string),
 	}
 	b.folders.set(site.Folders)
 	if len(site.Folders) > 0 {
@@ -225,7 +228,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	if settings.persistent && !inMemory {
 		sessions.Dir = filepath.Join(c.state(), "sessions", session.Key(b.first))
-		sessions.UserState, sessions.WorkspaceState = filepath.Join(c.state(), "state", "user.json"), filepath.Join(c.state(), "state", session.Key(b.first)+".json")
+		sessions.UserState, sessions.WorkspaceState = filepath.Join(c.state(), "state", "user.json"),
+			filepath.Join(c.state(), "state", session.Key(b.first)+".json")
 	}
 	traces := b.newTracer()
 	if !c.Apart {
@@ -236,17 +240,20 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
 	work := agents.Config{
-		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: c.Validators, ExplainHooks: b.explainHooks, Skills: b.skills,
+		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: c.Validators,
+		ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
-		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets, Proxy: http.ProxyFromEnvironment,
+		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
+		Proxy:    http.ProxyFromEnvironment,
 		Reviewed: b.checkReviewed, Unreviewed: b.unreviewed,
 		Memories: b.memories(),
 		Memory:   b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
-			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")), Environ: c.Environ, Now: c.Now,
+			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")),
+			Environ: c.Environ, Now: c.Now,
 		}),
 	}
 	if c.Hooked != nil {
@@ -280,13 +287,22 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		})
 		b.work.Go(func() { b.guardWork("look at its memory", b.memory.watch) })
 		b.work.Go(func() { b.guardWork("clean the caches of commands", b.cleanCaches) })
-		b.work.Go(func() { b.guardWork("record its start", func(ctx context.Context) { b.becomeReady(ctx, answered) }) })
+		b.work.Go(func() {
+			b.guardWork("record its start", func(ctx context.Context) {
+				b.becomeReady(ctx,
+					answered)
+			})
+		})
 	}
 	return &handlers.Daemon{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
+		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b},
+		SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
 		Values: b.values, SetValue: b.setValue, RunTest: c.RunTest,
 		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.MaskAll, Known: c.Secrets.MaskKnown,
-		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes, Templates: filepath.Join(b.Home, "agents", template.Folder), Locale: cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")), Knowledge: b.knowledge(), Renew: b.reread,
+		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes,
+		Templates: filepath.Join(b.Home, "agents", template.Folder),
+		Locale:    cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")),
+		Knowledge: b.knowledge(), Renew: b.reread,
 		Close: func() error {
 			err := service.Close()
 			traces.Close()

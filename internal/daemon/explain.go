@@ -25,9 +25,11 @@ func (s *folderSettings) readOrigins(all *workspace.Settings) {
 	of := s.runs.Origins
 	of.Of = make(map[string]explanation.Origin)
 	for key, o := range map[string]workspace.Origin{
-		"model.name": all.Model.Name.Origin, "agents.fallbackModels": a.FallbackModels.Origin, "agents.confirmationTimeout": a.ConfirmationTimeout.Origin,
-		"agents.compression.model": a.Compression.Model.Origin,
-		"agents.limits.modelCalls": limits.ModelCalls.Origin, "agents.limits.depth": limits.Depth.Origin, "agents.limits.live": limits.Live.Origin,
+		"model.name": all.Model.Name.Origin, "agents.fallbackModels": a.FallbackModels.Origin,
+		"agents.confirmationTimeout": a.ConfirmationTimeout.Origin,
+		"agents.compression.model":   a.Compression.Model.Origin,
+		"agents.limits.modelCalls":   limits.ModelCalls.Origin, "agents.limits.depth": limits.Depth.Origin,
+		"agents.limits.live": limits.Live.Origin,
 		"agents.limits.runs": limits.Runs.Origin, "agents.limits.inputTokens": limits.InputTokens.Origin,
 	} {
 		if o.File != "" {
@@ -35,7 +37,8 @@ func (s *folderSettings) readOrigins(all *workspace.Settings) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all.MCPServers)) {
-		of.Servers = append(of.Servers, authority.Server{Name: name, Origin: origin(all.MCPServers[name].Origin, "mcpServers."+name)})
+		of.Servers = append(of.Servers, authority.Server{Name: name,
+			Origin: origin(all.MCPServers[name].Origin, "mcpServers."+name)})
 	}
 }
 

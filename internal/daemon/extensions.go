@@ -56,7 +56,8 @@ func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bun
 func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, folder string) map[string]string {
 	bundled := make(map[string]string)
 	for _, of := range bundles {
-		origin := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
+		origin := workspace.Origin{Scope: workspace.UserScope,
+			File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
 		if of.Project != "" {
 			origin.Scope = workspace.ProjectScope
 		}
@@ -84,8 +85,10 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 			if err != nil {
 				continue // texts can always be written
 			}
-			at := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
-			s.noting(explanation.Origin{What: "the extension " + of.Name}, func() { s.exclude(workspace.Raw{JSON: raw, Origin: at}, in) })
+			at := workspace.Origin{Scope: workspace.UserScope,
+				File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
+			s.noting(explanation.Origin{What: "the extension " + of.Name},
+				func() { s.exclude(workspace.Raw{JSON: raw, Origin: at}, in) })
 		}
 	}
 }
@@ -98,7 +101,8 @@ func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder st
 		if raw == nil || s.noHooks {
 			continue
 		}
-		origin := workspace.Origin{Scope: workspace.UserScope, File: filepath.Join(of.Dir, "hooks", "hooks.json"), Line: 1, Column: 1}
+		origin := workspace.Origin{Scope: workspace.UserScope,
+			File: filepath.Join(of.Dir, "hooks", "hooks.json"), Line: 1, Column: 1}
 		if of.Project != "" {
 			origin.Scope = workspace.ProjectScope
 		}
@@ -194,7 +198,8 @@ func (b *daemon) bundleProblems(folder string) []string {
 		}
 	}
 	if len(waiting) > 0 {
-		problems = append(problems, fmt.Sprintf("Extensions that you have not approved as they are now take no effect: %s. Look at each and approve it with `agentls extensions enable NAME`.", strings.Join(waiting, ", ")))
+		problems = append(problems,
+			fmt.Sprintf("Extensions that you have not approved as they are now take no effect: %s. Look at each and approve it with `agentls extensions enable NAME`.", strings.Join(waiting, ", ")))
 	}
 	return problems
 }
@@ -209,7 +214,8 @@ func (b *daemon) approvesExtension(d *definition.Definition) error {
 			}
 		}
 	}
-	return fault.New(fault.Denied, "daemon.review", "%s comes with an extension that brings something else than you approved, or is disabled: look at it with `agentls extensions list`, then approve it with `agentls extensions enable NAME`", d.Name).
+	return fault.New(fault.Denied, "daemon.review",
+		"%s comes with an extension that brings something else than you approved, or is disabled: look at it with `agentls extensions list`, then approve it with `agentls extensions enable NAME`", d.Name).
 		Because(fault.Untrusted)
 }
 
@@ -218,7 +224,8 @@ func (b *daemon) approvesExtension(d *definition.Definition) error {
 func (b *daemon) commands(folder string) []command.Command {
 	var places []command.Place
 	if folder != "" && b.trusted(folder) {
-		places = append(places, command.Place{Dir: filepath.Join(folder, ".gemini", "commands"), Within: folder, Scope: "project"})
+		places = append(places, command.Place{Dir: filepath.Join(folder, ".gemini", "commands"),
+			Within: folder, Scope: "project"})
 	}
 	places = append(places, command.Place{Dir: filepath.Join(b.Home, "commands"), Scope: "global"})
 	for _, of := range b.activeBundles(b.ctx, folder) {
@@ -231,7 +238,8 @@ func (b *daemon) commands(folder string) []command.Command {
 func (b *daemon) skills(folder string) []tool.Tool {
 	var places []skill.Place
 	if folder != "" && b.trusted(folder) {
-		places = append(places, skill.Place{Dir: filepath.Join(folder, ".gemini", "skills"), Within: folder, Scope: "project"})
+		places = append(places, skill.Place{Dir: filepath.Join(folder, ".gemini", "skills"),
+			Within: folder, Scope: "project"})
 	}
 	places = append(places, skill.Place{Dir: filepath.Join(b.Home, "skills"), Scope: "global"})
 	for _, of := range b.activeBundles(b.ctx, folder) {

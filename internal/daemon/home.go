@@ -55,27 +55,33 @@ func (c Config) writable() (there string, err error) {
 func (b *daemon) lookAtHome() (inMemory bool) {
 	const lost = "sessions are only kept in memory, and gone when it ends"
 	if b.Homeless != "" {
-		b.banners = append(b.banners, fmt.Sprintf("agentls has no home folder (%s), so %s. Set HOME or GEMINI_HOME and start it again.", b.Homeless, lost))
+		b.banners = append(b.banners,
+			fmt.Sprintf("agentls has no home folder (%s), so %s. Set HOME or GEMINI_HOME and start it again.",
+				b.Homeless, lost))
 		return true
 	}
 	there, err := b.writable()
 	if err != nil {
-		b.banners = append(b.banners, fmt.Sprintf("agentls cannot write to %s (%v), so %s. Make the folder writable, or set GEMINI_HOME to another one, and start it again.", b.state(), err, lost))
+		b.banners = append(b.banners,
+			fmt.Sprintf("agentls cannot write to %s (%v), so %s. Make the folder writable, or set GEMINI_HOME to another one, and start it again.", b.state(), err, lost))
 		return true
 	}
 	if err := b.private(); err != nil {
-		b.banners = append(b.banners, fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, fix it, and start it again.", err, lost))
+		b.banners = append(b.banners,
+			fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, fix it, and start it again.", err, lost))
 		return true
 	}
 	if err := filelock.Works(there); err != nil {
-		b.banners = append(b.banners, fmt.Sprintf("Files in %s cannot be locked (%v): two agentls at once could write the same session. "+
-			"Use one at a time, or set GEMINI_HOME to a folder on a local disk and start it again.", there, err))
+		b.banners = append(b.banners,
+			fmt.Sprintf("Files in %s cannot be locked (%v): two agentls at once could write the same session. "+
+				"Use one at a time, or set GEMINI_HOME to a folder on a local disk and start it again.", there, err))
 	}
 	if b.Exit == nil {
 		return false // no editor starts it again
 	}
 	key := session.Key(b.first)
-	b.starts = &starts{file: filepath.Join(b.state(), "starts", key+".json"), now: b.Now, worked: func() { b.forgetReturn(key) }}
+	b.starts = &starts{file: filepath.Join(b.state(), "starts", key+".json"), now: b.Now,
+		worked: func() { b.forgetReturn(key) }}
 	if b.starts.begin() {
 		return b.enterSafeMode(key)
 	}
@@ -114,7 +120,8 @@ func (b *daemon) enterSafeMode(key string) (inMemory bool) {
 // can write to (SEC-116); nil where there is none.
 func (b *daemon) private() error {
 	sessions := filepath.Join(b.state(), "sessions")
-	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)), filepath.Join(b.state(), "shown"), filepath.Join(b.state(), "starts")} {
+	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)),
+		filepath.Join(b.state(), "shown"), filepath.Join(b.state(), "starts")} {
 		info, err := os.Stat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it will be made so

@@ -28,9 +28,11 @@ func (b *daemon) newHooks() *hook.Hooks {
 	return hook.New(hook.Config{
 		Described: b.hooksOf, Compiled: b.Hooks, Trusted: b.trusted,
 		Has: func(folder, event string) bool {
-			return slices.ContainsFunc(b.settingsOf(folder).hooks, func(h describedHook) bool { return h.Event == event })
+			return slices.ContainsFunc(b.settingsOf(folder).hooks,
+				func(h describedHook) bool { return h.Event == event })
 		},
-		Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")), Sandbox: walls.sandbox, Places: walls.places,
+		Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
+		Sandbox: walls.sandbox, Places: walls.places,
 		Mask: b.Secrets.MaskKnown, Now: b.Now, Log: b.Log,
 	})
 }
@@ -96,7 +98,8 @@ func (s *folderSettings) ignoreHook(origin workspace.Origin, d hook.Described) {
 	if d.Gates() {
 		what = "until it is corrected, it blocks what it is to check"
 	}
-	s.problems = append(s.problems, at(origin, fmt.Sprintf("hooks.%s: the hook %s cannot be run: %s; %s", d.Key, d.Name, d.Problem, what)))
+	s.problems = append(s.problems, at(origin, fmt.Sprintf("hooks.%s: the hook %s cannot be run: %s; %s", d.Key,
+		d.Name, d.Problem, what)))
 }
 
 // hooksOf returns the hooks of an event that hold in a folder. A project's are run
@@ -116,7 +119,8 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 		}
 		if h.bundle != "" {
 			if !slices.ContainsFunc(active, func(of *bundle.Bundle) bool { return of.Folder == h.bundle }) {
-				h.Problem = "its extension brings something else than you approved (" + h.bundle + "); look at it, then approve it with `agentls extensions enable`"
+				h.Problem = "its extension brings something else than you approved (" + h.bundle +
+					"); look at it, then approve it with `agentls extensions enable`"
 			}
 			list = append(list, h.Described)
 			continue
@@ -143,7 +147,8 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 func (b *daemon) explainHooks(folder string) []explanation.Reference {
 	var list []explanation.Reference
 	for _, c := range b.Hooks {
-		list = append(list, explanation.Reference{Name: c.Name, Known: true, Text: c.Event + ", built in", Origin: explanation.Origin{What: "this installation"}})
+		list = append(list, explanation.Reference{Name: c.Name, Known: true, Text: c.Event + ", built in",
+			Origin: explanation.Origin{What: "this installation"}})
 	}
 	hooks := b.settingsOf(folder).hooks
 	var brings []workspace.TrustItem
@@ -151,7 +156,8 @@ func (b *daemon) explainHooks(folder string) []explanation.Reference {
 		brings = workspace.ReadHooks(b.ctx, folder)
 	}
 	for _, h := range hooks {
-		r := explanation.Reference{Name: h.Name, Known: h.Problem == "", Text: h.Summary(), Origin: origin(h.origin, "hooks."+h.Key)}
+		r := explanation.Reference{Name: h.Name, Known: h.Problem == "", Text: h.Summary(),
+			Origin: origin(h.origin, "hooks."+h.Key)}
 		if h.Problem != "" {
 			r.Text += "; cannot be run: " + h.Problem
 		} else if h.Project {

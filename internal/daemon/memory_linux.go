@@ -26,7 +26,8 @@ func unmapBinary() {
 	}
 	defer func() { _ = smaps.Close() }() // it was read only
 	for _, m := range cleanMappings(smaps, exe) {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED) // it saves memory or does not
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start,
+			unix.MADV_DONTNEED) // it saves memory or does not
 	}
 }
 

@@ -33,7 +33,8 @@ func (k permissionStore) Grants() ([]guard.Grant, error) {
 	grants := make([]guard.Grant, 0, len(list))
 	for _, p := range list {
 		grants = append(grants, guard.Grant{
-			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Project: p.Project, Tool: p.Tool, Folder: p.Folder, Shape: p.Shape,
+			ID: p.ID, Scope: guard.Always, Agent: p.Agent, Project: p.Project, Tool: p.Tool,
+			Folder: p.Folder, Shape: p.Shape,
 			Access: sandbox.Access(p.Access), Argv: p.Argv, Prefix: p.Prefix, Covers: p.Covers, Since: p.Since,
 		})
 	}

@@ -21,8 +21,10 @@ import (
 // section env of the person's own settings, never from a project (spec README).
 func modelVariables() []string {
 	return []string{
-		"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT",
-		"GOOGLE_CLOUD_REGION", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_VERTEX_BASE_URL",
+		"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_LOCATION",
+		"GOOGLE_CLOUD_PROJECT",
+		"GOOGLE_CLOUD_REGION", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI",
+		"GOOGLE_VERTEX_BASE_URL",
 	}
 }
 
@@ -79,8 +81,10 @@ type provider struct {
 // provider returns who answers for a model, and what all runs share that ask
 // with the same key.
 func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
-	foreign := fault.New(fault.NotFound, "daemon.provider", "no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
-	if vendor, _, ok := strings.Cut(id, "/"); (ok && vendor != "gemini" && vendor != "models") || strings.HasPrefix(id, "claude-") {
+	foreign := fault.New(fault.NotFound, "daemon.provider",
+		"no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
+	if vendor, _, ok := strings.Cut(id, "/"); (ok && vendor != "gemini" && vendor != "models") ||
+		strings.HasPrefix(id, "claude-") {
 		return nil, nil, foreign
 	}
 	if b.Model != nil {
@@ -119,7 +123,8 @@ func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 // clientConfig is what the client for an account is made of.
 func (b *daemon) clientConfig(want account, url string) gemini.Config {
 	config := gemini.Config{
-		APIKey: want.key, BaseURL: url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment, Table: b.table, Now: b.Now,
+		APIKey: want.key, BaseURL: url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment,
+		Table: b.table, Now: b.Now,
 	}
 	if want.onVertex {
 		config.Vertex = &want.vertex
@@ -200,7 +205,8 @@ func wantsVertex(of func(name string) string, settings bool) bool {
 func (b *daemon) credentials(named string) (string, error) {
 	if named != "" {
 		if _, err := os.Stat(named); err != nil {
-			return "", needs(gemini.Login, "GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read (%v): correct it, or unset it and run `%s`", err, gemini.Login)
+			return "", needs(gemini.Login,
+				"GOOGLE_APPLICATION_CREDENTIALS names a file that cannot be read (%v): correct it, or unset it and run `%s`", err, gemini.Login)
 		}
 		return named, nil
 	}
@@ -215,10 +221,12 @@ func (b *daemon) credentials(named string) (string, error) {
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	if b.env("GCE_METADATA_HOST") != "" || b.env("K_SERVICE") != "" || b.env("KUBERNETES_SERVICE_HOST") != "" || onGoogle() {
+	if b.env("GCE_METADATA_HOST") != "" || b.env("K_SERVICE") != "" ||
+		b.env("KUBERNETES_SERVICE_HOST") != "" || onGoogle() {
 		return "", nil
 	}
-	return "", needs(gemini.Login, "no credentials for Vertex AI: run `%s`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account", gemini.Login)
+	return "", needs(gemini.Login,
+		"no credentials for Vertex AI: run `%s`, or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account", gemini.Login)
 }
 
 // onGoogle reports whether this is a machine of Google's cloud, without asking
@@ -237,5 +245,6 @@ func needs(command, format string, args ...any) error {
 // run; it is called from several goroutines.
 func (b *daemon) knows(name string) (string, bool) {
 	_, named := b.table.Lookup(name)
-	return name, named || name == "demo" || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "models/"), "gemini/"), "gemini-")
+	return name, named || name == "demo" || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "models/"),
+		"gemini/"), "gemini-")
 }

@@ -40,7 +40,8 @@ func (b *daemon) retainNow(sessions *session.Store) {
 	rule.Dry = true
 	going, err := sessions.Retain(rule)
 	if err == nil && len(going) > 0 {
-		b.Log.Info("sessions are removed, as agents.retention says", "sessions", going, "days", rule.Days, "maxSessions", rule.MaxSessions)
+		b.Log.Info("sessions are removed, as agents.retention says", "sessions", going, "days", rule.Days,
+			"maxSessions", rule.MaxSessions)
 		rule.Dry = false
 		_, err = sessions.Retain(rule)
 	}

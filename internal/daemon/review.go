@@ -78,7 +78,8 @@ func (r reviews) Approve(ctx context.Context, folder string, items []workspace.T
 		if r.b.trusted(folder) {
 			return nil // for this process, in which nothing is reviewed
 		}
-		return fault.New(fault.Denied, "daemon.approve", "%s is not trusted, so nothing of it can be approved; trust it first", folder).
+		return fault.New(fault.Denied, "daemon.approve",
+			"%s is not trusted, so nothing of it can be approved; trust it first", folder).
 			Because(fault.Untrusted, "folder", tool.URI(folder))
 	}
 	err := r.b.decide(basis.root, func() error { return r.b.trust.Approve(ctx, basis.root, items...) })
@@ -110,7 +111,8 @@ func (r reviews) Saved(ctx context.Context, folder, rel, text, base string) erro
 	if !basis.reviewed || !r.b.wasApproved(basis, base) {
 		return nil
 	}
-	saved := workspace.TrustItem{Kind: workspace.AgentItem, Name: filepath.ToSlash(rel), Digest: workspace.DigestOf(text), Text: []byte(text)}
+	saved := workspace.TrustItem{Kind: workspace.AgentItem, Name: filepath.ToSlash(rel),
+		Digest: workspace.DigestOf(text), Text: []byte(text)}
 	if item, ok := workspace.ReadAgent(ctx, folder, rel); ok {
 		disk, err := workspace.DecodeText(item.Text)
 		if err == nil && tool.SameLines(disk.Text, text) {
@@ -197,7 +199,8 @@ func (b *daemon) recordedBasis(folder string) basis {
 	if !ok {
 		return none
 	}
-	of := basis{folder: folder, reviewed: true, root: record.Folder, rel: rel, items: make(map[string]workspace.Digest, len(record.Items))}
+	of := basis{folder: folder, reviewed: true, root: record.Folder, rel: rel,
+		items: make(map[string]workspace.Digest, len(record.Items))}
 	for _, item := range record.Items {
 		of.items[item.Name] = item.Digest
 	}
@@ -249,8 +252,10 @@ func (b *daemon) checkReviewed(d *definition.Definition) error {
 	if rel, ok := workspace.Below(basis.root, d.Path); ok && basis.items[filepath.ToSlash(rel)] != "" {
 		what = "was changed since you approved it in the folder"
 	}
-	return fault.New(fault.Denied, "daemon.review", "%s %s %s; look at what is new in it and approve it (to save it does not) with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
-		d.Name, what, d.Folder, strings.TrimSuffix(filepath.Base(d.Path), ".md")).Because(fault.Untrusted, "folder", tool.URI(d.Folder))
+	return fault.New(fault.Denied, "daemon.review",
+		"%s %s %s; look at what is new in it and approve it (to save it does not) with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust %s`",
+		d.Name, what, d.Folder, strings.TrimSuffix(filepath.Base(d.Path), ".md")).Because(fault.Untrusted,
+		"folder", tool.URI(d.Folder))
 }
 
 // typed reports whether a definition is the unsaved text of a document, and what
@@ -294,7 +299,10 @@ func (b *daemon) decide(folder string, change func() error) error {
 		b.relyOn(folder) // so that the change of the file is no news
 		b.registry.Renumber()
 		if b.serversMoved() {
-			_, _ = b.renew(func() (*registry.Snapshot, error) { return b.registry.Reparse(b.ctx) }) // the error is ctx's
+			_, _ = b.renew(func() (*registry.Snapshot,
+				error) {
+				return b.registry.Reparse(b.ctx)
+			}) // the error is ctx's
 		}
 	}
 	return err

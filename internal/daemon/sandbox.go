@@ -24,8 +24,9 @@ func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
 	home := canonical((&daemon{Config: c}).env("HOME"))
 	settings := all.Tools.Sandbox
 	config := sandbox.Config{
-		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: canonical(c.state()), Environ: process.Environ(c.Environ),
-		Read: expandAll(settings.Read.Value, home), Write: expandAll(settings.Write.Value, home),
+		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: canonical(c.state()),
+		Environ: process.Environ(c.Environ),
+		Read:    expandAll(settings.Read.Value, home), Write: expandAll(settings.Write.Value, home),
 	}
 	key := fmt.Sprintf("%+v", config)
 	s.mu.Lock()

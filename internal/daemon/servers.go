@@ -29,8 +29,12 @@ func (b *daemon) newServers() *mcp.Servers {
 			return slices.DeleteFunc(b.folders.paths(), func(folder string) bool { return !b.trusted(folder) })
 		},
 		Sandbox: walls.sandbox, Places: walls.places,
-		Hosts: func(folder string) dial.Hosts { return b.settingsOf(folder).runs.Hosts }, Proxy: http.ProxyFromEnvironment,
-		Logins: b.newLogins(), Hide: func(name string, values ...string) { b.Secrets.add(map[string][]string{name: values}) },
+		Hosts:  func(folder string) dial.Hosts { return b.settingsOf(folder).runs.Hosts },
+		Proxy:  http.ProxyFromEnvironment,
+		Logins: b.newLogins(), Hide: func(name string,
+			values ...string) {
+			b.Secrets.add(map[string][]string{name: values})
+		},
 		Dir: filepath.Join(b.state(), "mcp"), Version: b.Version, Now: b.Now, Log: b.Log,
 		Changed: func(folder string, s mcp.State) {
 			if service := b.service.Load(); service != nil {
@@ -74,7 +78,8 @@ func (b *daemon) serversOf(folder string) []mcp.Server {
 		}
 	}
 	var brings []workspace.TrustItem
-	if slices.ContainsFunc(slices.Collect(maps.Values(all)), func(r workspace.Raw) bool { return r.Origin.Scope == workspace.ProjectScope }) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(all)),
+		func(r workspace.Raw) bool { return r.Origin.Scope == workspace.ProjectScope }) {
 		brings = workspace.ReadServers(b.ctx, folder)
 	}
 	var list []mcp.Server
@@ -83,7 +88,8 @@ func (b *daemon) serversOf(folder string) []mcp.Server {
 		from, bundled := settings.bundled[name]
 		project := raw.Origin.Scope == workspace.ProjectScope
 		var item workspace.TrustItem
-		if i := slices.IndexFunc(brings, func(item workspace.TrustItem) bool { return item.Name == workspace.ServerItem(name) }); project && i >= 0 {
+		if i := slices.IndexFunc(brings,
+			func(item workspace.TrustItem) bool { return item.Name == workspace.ServerItem(name) }); project && i >= 0 {
 			item = brings[i]
 		}
 		s := mcp.Parse(name, project, raw.JSON, string(item.Digest), b.lookup(project))

@@ -70,7 +70,8 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 		return s
 	}
 	trusted := b.trusted(folder)
-	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{User: b.userSettings(), Folder: folder, Trusted: trusted, Env: b.env})
+	all := b.settings.last.Load(b.ctx, workspace.SettingsFiles{User: b.userSettings(), Folder: folder,
+		Trusted: trusted, Env: b.env})
 	if b.Secrets != nil { // not so where only the access to models is checked
 		b.Secrets.read(all)
 	}
@@ -100,7 +101,8 @@ func (s *folderSettings) describe(ctx context.Context, folder string) {
 	own := workspace.LoadSettings(ctx, workspace.SettingsFiles{Folder: folder, Trusted: true})
 	for _, name := range slices.Sorted(maps.Keys(own.MCPServers)) {
 		if !slices.ContainsFunc(s.servers, func(other language.Server) bool { return other.Name == name }) {
-			s.described = append(s.described, language.Server{Name: name, State: "not used until the folder is trusted"})
+			s.described = append(s.described, language.Server{Name: name,
+				State: "not used until the folder is trusted"})
 		}
 	}
 }
@@ -143,11 +145,13 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 	for name, list := range a.Overrides {
 		for _, raw := range list {
 			s.runs.Overrides[name] = append(s.runs.Overrides[name], agents.Override{
-				JSON: raw.JSON, Project: raw.Origin.Scope == workspace.ProjectScope, File: raw.Origin.File, Line: raw.Origin.Line,
+				JSON: raw.JSON, Project: raw.Origin.Scope == workspace.ProjectScope, File: raw.Origin.File,
+				Line: raw.Origin.Line,
 			})
 		}
 	}
-	s.retention = session.Retention{Days: a.Retention.Days.Value, MaxSessions: a.Retention.MaxSessions.Value, Pinned: a.Retention.Pinned.Value}
+	s.retention = session.Retention{Days: a.Retention.Days.Value, MaxSessions: a.Retention.MaxSessions.Value,
+		Pinned: a.Retention.Pinned.Value}
 	if slices.ContainsFunc(all.Problems, func(p workspace.SettingsProblem) bool {
 		return strings.HasPrefix(p.Key, "agents.retention") && p.File == b.userSettings()
 	}) {
@@ -188,7 +192,8 @@ func (b *daemon) runSettings(all *workspace.Settings) agents.Settings {
 		MemoryOnly:          !a.ContextPersistence.Value,
 		Sandbox:             b.boxes.of(b.Config, all),
 		Compression: agents.Compression{
-			Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value, Model: sums.Model.Value,
+			Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value,
+			Model: sums.Model.Value,
 		},
 		MaxContextTokens: a.MaxContextTokens.Value, MaxHandoffDepth: a.MaxHandoffDepth.Value,
 		Limits: agents.Limits{
@@ -209,8 +214,9 @@ func routing(all *workspace.Settings) agents.Routing {
 	r := all.Agents.Routing
 	into := agents.Routing{
 		Enabled: r.Enabled.Value, Strategy: r.Strategy.Value, Threshold: r.Threshold.Value, Model: r.Model.Value,
-		Timeout: time.Duration(r.Timeout.Value) * time.Millisecond, Fallback: r.Fallback.Value, DefaultAgent: r.DefaultAgent.Value,
-		Auto: all.Agents.AutoRoute.Value, Origins: make(map[string]string),
+		Timeout: time.Duration(r.Timeout.Value) * time.Millisecond, Fallback: r.Fallback.Value,
+		DefaultAgent: r.DefaultAgent.Value,
+		Auto:         all.Agents.AutoRoute.Value, Origins: make(map[string]string),
 	}
 	for _, e := range all.Effective() {
 		if key, ok := strings.CutPrefix(e.Key, "agents.routing."); ok && e.Origin.Scope != workspace.DefaultScope {

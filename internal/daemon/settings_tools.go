@@ -31,7 +31,8 @@ type places struct {
 func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 	if all.Unclear != "" {
 		s.noting(explanation.Origin{What: "settings that cannot be read"}, func() {
-			s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true, Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
+			s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true,
+				Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
 		})
 	}
 	for _, list := range all.Lists("tools", "exclude") {
@@ -89,11 +90,13 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 		s.ignore(raw.Origin, "tools.exclude", err)
 		return
 	case err != nil:
-		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err, name)))
+		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err,
+			name)))
 		s.runs.Exclude = append(s.runs.Exclude, meant)
 		return
 	case !known && likely:
-		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name, meant)))
+		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name,
+			meant)))
 	}
 	if !rule.Limited() {
 		if likely {
@@ -103,7 +106,8 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 		return
 	}
 	if !known && !likely {
-		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
+		s.problems = append(s.problems,
+			at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
 	}
 	if rule.Path != "" {
 		rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
@@ -128,10 +132,15 @@ func toolOfEntry(name string) (string, bool) {
 		}
 	}
 	words := []string{"shell", "terminal", "runcommand", "executecommand", "exec", "cmd", "sh", "zsh"}
-	if slices.ContainsFunc(words, func(w string) bool { return plain == w || (len(w) > 4 && strings.Contains(plain, w)) }) {
+	if slices.ContainsFunc(words, func(w string) bool {
+		return plain == w ||
+			(len(w) > 4 && strings.Contains(plain, w))
+	}) {
 		return "bash", true
 	}
-	others := map[string]string{"read": "read_file", "write": "write_file", "multiedit": "edit_file", "readmanyfiles": "read_many_files", "listfiles": "ls", "webfetch": "web_fetch", "websearch": "web_search", "find": "glob", "search": "grep"}
+	others := map[string]string{"read": "read_file", "write": "write_file", "multiedit": "edit_file",
+		"readmanyfiles": "read_many_files", "listfiles": "ls", "webfetch": "web_fetch", "websearch": "web_search",
+		"find": "glob", "search": "grep"}
 	meant, ok := others[strings.TrimSuffix(plain, "tool")]
 	return meant, ok
 }
@@ -180,7 +189,8 @@ func (s *folderSettings) allow(raw workspace.Raw, in places) {
 		return
 	}
 	if rule.Tool == "bash" && strings.ContainsAny(strings.Join(rule.Words, " "), "&|;<>\"'`$\\") {
-		s.notes = append(s.notes, at(raw.Origin, fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", text)))
+		s.notes = append(s.notes, at(raw.Origin,
+			fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", text)))
 	}
 	rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
 	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[{\\") {
@@ -252,7 +262,11 @@ func (s *folderSettings) narrow(list []workspace.Raw) {
 	}
 	for _, t := range (builtin.Config{}).Tools() {
 		name := t.Spec().Name
-		if !slices.ContainsFunc(core, func(glob string) bool { ok, err := path.Match(glob, name); return err == nil && ok }) {
+		if !slices.ContainsFunc(core, func(glob string) bool {
+			ok,
+				err := path.Match(glob, name)
+			return err == nil && ok
+		}) {
 			s.runs.Exclude = append(s.runs.Exclude, name)
 		}
 	}

@@ -34,7 +34,11 @@ func (b *daemon) scratchFolder() string {
 // outsideRoots reports whether no folder on the way to a path has a root marker.
 func outsideRoots(path string) bool {
 	for {
-		if slices.ContainsFunc(rootMarkers, func(name string) bool { _, err := os.Lstat(filepath.Join(path, name)); return err == nil }) {
+		if slices.ContainsFunc(rootMarkers, func(name string) bool {
+			_,
+				err := os.Lstat(filepath.Join(path, name))
+			return err == nil
+		}) {
 			return false
 		}
 		up := filepath.Dir(path)

@@ -225,7 +225,8 @@ func connect(conn net.Conn, via *url.URL, target string) (*bufio.Reader, error) 
 	q := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
 	if via.User != nil {
 		password, _ := via.User.Password()
-		q.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)))
+		q.Header.Set("Proxy-Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)))
 	}
 	if err := q.Write(conn); err != nil {
 		return nil, err

@@ -148,7 +148,8 @@ func (p *planner) change(change protocol.DocumentChange) error {
 		}
 		from, to := p.at(c.OldURI), p.at(c.NewURI)
 		if !from.exists || to.exists {
-			return fmt.Errorf("%s cannot be renamed to %s: one is there %v, the other %v", c.OldURI, c.NewURI, from.exists, to.exists)
+			return fmt.Errorf("%s cannot be renamed to %s: one is there %v, the other %v", c.OldURI, c.NewURI,
+				from.exists, to.exists)
 		}
 		p.files[c.NewURI], p.files[c.OldURI] = from, to
 		p.steps = append(p.steps, func(ctx context.Context) error { return p.move(ctx, c.OldURI, c.NewURI) })
@@ -322,6 +323,7 @@ func Edited(text string, edits []protocol.TextEdit, encoding workspace.Encoding)
 // languageOf returns the language of a file as editors call it.
 func languageOf(name string) protocol.LanguageKind {
 	ending := strings.TrimPrefix(filepath.Ext(name), ".")
-	known := map[string]string{"md": "markdown", "txt": "plaintext", "py": "python", "js": "javascript", "ts": "typescript"}
+	known := map[string]string{"md": "markdown", "txt": "plaintext", "py": "python",
+		"js": "javascript", "ts": "typescript"}
 	return protocol.LanguageKind(cmp.Or(known[ending], ending))
 }

@@ -54,8 +54,9 @@ type Config struct {
 // Native returns what an editor with all of agentls' own capabilities says.
 func Native() *wire.ClientCapabilities {
 	return &wire.ClientCapabilities{
-		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true},
-		Ask: true, Status: true, SaveDocuments: true, FilesWritten: true, EditorQueries: true,
+		Version: wire.Version, Activity: &wire.ActivityCapability{},
+		Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true},
+		Ask:     true, Status: true, SaveDocuments: true, FilesWritten: true, EditorQueries: true,
 	}
 }
 
@@ -127,7 +128,8 @@ type buffer struct {
 func Connect(ctx context.Context, rwc io.ReadWriteCloser, config Config) (*Editor, error) {
 	e := &Editor{
 		config: config, changed: make(chan struct{}), buffers: make(map[string]*buffer),
-		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool), began: make(map[string]uint64), paged: make(map[string]bool), tokens: make(map[string]string),
+		seen: make(map[string]uint64), paging: make(map[string]bool), left: make(map[string]bool),
+		began: make(map[string]uint64), paged: make(map[string]bool), tokens: make(map[string]string),
 		findings: make(map[uri.URI]Findings), reopened: make(map[uri.URI]bool),
 	}
 	e.line = newLine(rwc)
@@ -215,7 +217,8 @@ func (e *Editor) end(ctx context.Context, method string, params any) (*wire.RunR
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.config.Agents != nil && e.config.Agents.Activity != nil && !e.paged[result.Run] &&
-		!slices.ContainsFunc(slices.Concat(e.events, e.early), func(a wire.ActivityParams) bool { return a.Run == result.Run && a.Type == "run.finished" }) {
+		!slices.ContainsFunc(slices.Concat(e.events, e.early),
+			func(a wire.ActivityParams) bool { return a.Run == result.Run && a.Type == "run.finished" }) {
 		e.violate("the answer to run %s came before its last event", result.Run)
 	}
 	return result, nil
@@ -354,7 +357,8 @@ func (e *Editor) Seen() Seen {
 }
 
 func (e *Editor) view() Seen {
-	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.refreshed, e.catalog, e.revision, e.status}
+	return Seen{e.events, e.questions, e.dialogs, e.messages, e.shown, e.resolved, e.written, e.progress, e.refreshed,
+		e.catalog, e.revision, e.status}
 }
 
 // Registered waits until the daemon has registered something, and returns it.

@@ -151,7 +151,8 @@ func (l *line) Write(frame []byte) (int, error) {
 			}
 		}
 		for _, b := range bodies {
-			if _, err := io.WriteString(l.ReadWriteCloser, "Content-Length: "+strconv.Itoa(len(b))+"\r\n\r\n"+b); err != nil {
+			if _, err := io.WriteString(l.ReadWriteCloser,
+				"Content-Length: "+strconv.Itoa(len(b))+"\r\n\r\n"+b); err != nil {
 				return 0, err
 			}
 		}

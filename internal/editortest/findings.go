@@ -122,7 +122,8 @@ func (e *Editor) Ask(ctx context.Context, name string) (f Findings, unchanged bo
 	}
 	if answer.Kind == "unchanged" {
 		if before.Result == "" || before.Result != answer.ResultID {
-			return f, false, fmt.Errorf("%s is unchanged since %q, asked was since %q", name, answer.ResultID, before.Result)
+			return f, false, fmt.Errorf("%s is unchanged since %q, asked was since %q", name,
+				answer.ResultID, before.Result)
 		}
 		return before, true, nil
 	}

@@ -34,7 +34,8 @@ func (e *Editor) query(p wire.EditorQueryParams) (any, error) {
 		return nil, err
 	}
 	encoding := workspace.Negotiate([]string{string(e.Caps.PositionEncoding)})
-	symbols, locations, diagnostics := wire.EditorSymbols{}, wire.EditorLocations{}, wire.EditorDiagnostics{Items: []wire.EditorFileDiagnostics{}}
+	symbols, locations, diagnostics := wire.EditorSymbols{}, wire.EditorLocations{},
+		wire.EditorDiagnostics{Items: []wire.EditorFileDiagnostics{}}
 	asked := ""
 	if p.Position != nil {
 		text, ok := texts[uri.URI(p.URI)]
@@ -55,7 +56,8 @@ func (e *Editor) query(p wire.EditorQueryParams) (any, error) {
 		file := wire.EditorFileDiagnostics{URI: name, Diagnostics: []wire.EditorDiagnostic{}}
 		for i, line := range strings.Split(texts[uri.URI(name)], "\n") {
 			at := func(found []int) wire.EditorLocation {
-				start := definition.Position{Line: uint32(i), Character: uint32(utf8.RuneCountInString(line[:found[0]]))}
+				start := definition.Position{Line: uint32(i),
+					Character: uint32(utf8.RuneCountInString(line[:found[0]]))}
 				return wire.EditorLocation{URI: name, Range: definition.Range{Start: start, End: start}}
 			}
 			if found := wrong.FindStringSubmatchIndex(line); found != nil {
@@ -84,7 +86,8 @@ func (e *Editor) query(p wire.EditorQueryParams) (any, error) {
 		}
 	}
 	if p.Kind == "definition" && asked == "elsewhere" {
-		locations = append(locations, wire.EditorLocation{URI: "file:///etc/passwd"}, wire.EditorLocation{URI: "untitled:1"})
+		locations = append(locations, wire.EditorLocation{URI: "file:///etc/passwd"},
+			wire.EditorLocation{URI: "untitled:1"})
 	}
 	switch p.Kind {
 	case "diagnostics":

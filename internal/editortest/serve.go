@@ -147,7 +147,8 @@ func (e *Editor) takePage(session string, from uint64, page *wire.SubscribeResul
 			e.violate("a page of session %s has %d–%d of %s where %d is next", session, first, p.Seq, p.Session, at)
 		}
 		if began := e.began[session]; began > 0 && p.Seq >= began && p.Seq > live {
-			e.violate("event %d–%d of session %s is in a page, and is to come live, as after %d", first, p.Seq, session, live)
+			e.violate("event %d–%d of session %s is in a page, and is to come live, as after %d",
+				first, p.Seq, session, live)
 		}
 		if at = p.Seq + 1; p.Type == "run.finished" {
 			e.paged[p.Run] = true
@@ -319,7 +320,8 @@ func (e *Editor) asked(ctx context.Context, method string, params []byte) (any, 
 			}
 		})
 		return nil, nil
-	case protocol.MethodWorkspaceCodeLensRefresh, protocol.MethodWorkspaceInlayHintRefresh, protocol.MethodWorkspaceSemanticTokensRefresh, protocol.MethodWorkspaceDiagnosticRefresh:
+	case protocol.MethodWorkspaceCodeLensRefresh, protocol.MethodWorkspaceInlayHintRefresh,
+		protocol.MethodWorkspaceSemanticTokensRefresh, protocol.MethodWorkspaceDiagnosticRefresh:
 		kind := strings.TrimSuffix(strings.TrimPrefix(method, "workspace/"), "/refresh")
 		if !strings.Contains(e.config.Can, "refreshSupport") {
 			return nil, e.unasked(method)

@@ -155,7 +155,8 @@ func Missing(told, log []Line) error {
 		}
 		l := log[e.Seq-1]
 		if from != e.Seq || l.Type != e.Type || l.Run != e.Run {
-			return fmt.Errorf("event %d is %s of %s in the log, %d–%d %s of %s at the client", l.Seq, l.Type, l.Run, from, e.Seq, e.Type, e.Run)
+			return fmt.Errorf("event %d is %s of %s in the log, %d–%d %s of %s at the client", l.Seq, l.Type, l.Run,
+				from, e.Seq, e.Type, e.Run)
 		}
 		if err := covers(e.Data, l.Data); err != nil {
 			return fmt.Errorf("event %d (%s): %w", e.Seq, e.Type, err)

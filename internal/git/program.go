@@ -50,7 +50,8 @@ func Find(ctx context.Context, environ []string) (*Program, error) {
 		return nil, err
 	}
 	if !recent(string(out)) {
-		return nil, fault.New(fault.NotFound, op, "%s is too old: git %d.%d or newer is needed", path, oldestMajor, oldestMinor)
+		return nil, fault.New(fault.NotFound, op, "%s is too old: git %d.%d or newer is needed", path,
+			oldestMajor, oldestMinor)
 	}
 	return p, nil
 }
@@ -88,9 +89,11 @@ func environment(environ []string, path string) []string {
 	folders := []string{filepath.Dir(path), "/usr/bin", "/bin"}
 	env := []string{
 		"PATH=" + strings.Join(folders, string(filepath.ListSeparator)), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=",
-		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false", "GIT_PAGER=cat",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_EDITOR=false",
+		"GIT_SEQUENCE_EDITOR=false", "GIT_PAGER=cat",
 	}
 	for _, name := range inherited {
 		if value := variable(environ, name); value != "" {

@@ -118,9 +118,11 @@ func (r *Repository) readConfig(ctx context.Context, path string) error {
 		section, rest, _ := strings.Cut(key, ".")
 		switch {
 		case section == "include" || section == "includeif":
-			return fault.New(fault.Denied, op, "git is not used in %s: its configuration includes other files", r.WorkTree)
+			return fault.New(fault.Denied, op, "git is not used in %s: its configuration includes other files",
+				r.WorkTree)
 		case key == "core.worktree" && value != r.WorkTree:
-			return fault.New(fault.Denied, op, "git is not used in %s: core.worktree leads elsewhere, to %s", r.WorkTree, value)
+			return fault.New(fault.Denied, op, "git is not used in %s: core.worktree leads elsewhere, to %s",
+				r.WorkTree, value)
 		case key == "core.bare" && !strings.EqualFold(value, "false"):
 			return fault.New(fault.Denied, op, "git is not used in %s: the repository is bare", r.WorkTree)
 		case key == "user.name" || key == "user.email":
@@ -128,7 +130,8 @@ func (r *Repository) readConfig(ctx context.Context, path string) error {
 		case section == "filter":
 			name := rest[:max(0, strings.LastIndexByte(rest, '.'))]
 			if strings.ContainsAny(name, "=\n") {
-				return fault.New(fault.Denied, op, "git is not used in %s: a filter has a name that cannot be overridden", r.WorkTree)
+				return fault.New(fault.Denied, op,
+					"git is not used in %s: a filter has a name that cannot be overridden", r.WorkTree)
 			}
 			r.blank(name)
 		}
@@ -166,7 +169,9 @@ func (r *Repository) Identity(ctx context.Context, home string) (environ []strin
 			value = strings.TrimSpace(string(out))
 		}
 		if value == "" {
-			return nil, fault.New(fault.NotFound, "git.identity", "git does not know the person's %s; they can set it with: git config --global %s …", strings.TrimPrefix(key, "user."), key)
+			return nil, fault.New(fault.NotFound, "git.identity",
+				"git does not know the person's %s; they can set it with: git config --global %s …",
+				strings.TrimPrefix(key, "user."), key)
 		}
 		name := strings.ToUpper(strings.TrimPrefix(key, "user."))
 		environ = append(environ, "GIT_AUTHOR_"+name+"="+value, "GIT_COMMITTER_"+name+"="+value)
@@ -178,5 +183,6 @@ func (r *Repository) Identity(ctx context.Context, home string) (environ []strin
 // fault.Unavailable, and unwraps to an [ExitError] where git ran and failed; it is
 // the cause of ctx where that ended.
 func (r *Repository) Run(ctx context.Context, c Command) ([]byte, error) {
-	return r.program.run(ctx, []string{"GIT_DIR=" + r.Dir, "GIT_COMMON_DIR=" + r.Dir, "GIT_WORK_TREE=" + r.WorkTree}, r.config, c)
+	return r.program.run(ctx, []string{"GIT_DIR=" + r.Dir, "GIT_COMMON_DIR=" + r.Dir,
+		"GIT_WORK_TREE=" + r.WorkTree}, r.config, c)
 }

@@ -49,11 +49,14 @@ func (e *ExitError) Error() string {
 // settings hold for every git: nothing that a configuration names is run, asked
 // or reached, and the person's own lists of ignored files do not count.
 var settings = []string{
-	"core.fsmonitor=false", "core.hooksPath=" + os.DevNull, "core.pager=cat", "core.editor=false", "core.sshCommand=false", "core.askPass=false",
-	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.alternateRefsCommand=false", "core.quotePath=false",
+	"core.fsmonitor=false", "core.hooksPath=" + os.DevNull, "core.pager=cat", "core.editor=false",
+	"core.sshCommand=false", "core.askPass=false",
+	"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.alternateRefsCommand=false",
+	"core.quotePath=false",
 	"safe.bareRepository=explicit", "protocol.allow=never", "protocol.ext.allow=never", "credential.helper=",
 	"diff.external=", "diff.ignoreSubmodules=all", "submodule.recurse=false", "status.submoduleSummary=false",
-	"commit.gpgSign=false", "tag.gpgSign=false", "log.showSignature=false", "gpg.program=false", "gpg.ssh.program=false",
+	"commit.gpgSign=false", "tag.gpgSign=false", "log.showSignature=false", "gpg.program=false",
+	"gpg.ssh.program=false",
 	"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
 }
 

@@ -65,7 +65,8 @@ func decodings(word string) []string {
 			all = append(all, string(plain)+rest)
 		}
 	}
-	for _, digits := range strings.FieldsFunc(strings.ToLower(word), func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
+	for _, digits := range strings.FieldsFunc(strings.ToLower(word),
+		func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
 		for from := range min(2, len(digits)) {
 			part := digits[from:]
 			if plain, err := hex.DecodeString(part[:len(part)-len(part)%2]); err == nil && len(plain) >= Least {

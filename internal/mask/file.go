@@ -26,7 +26,8 @@ func SecretsOfFile(data []byte) map[string][]string {
 	}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
-		if isHeading := strings.HasPrefix(line, "-----") || (strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]")); isHeading {
+		if isHeading := strings.HasPrefix(line, "-----") || (strings.HasPrefix(line, "[") &&
+			strings.HasSuffix(line, "]")); isHeading {
 			continue
 		}
 		line = strings.TrimPrefix(strings.TrimLeft(line, "#;- "), "export ")

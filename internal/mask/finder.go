@@ -73,7 +73,8 @@ func (f *finder) longest(data []byte, at, below int) *pattern {
 	var longest *pattern
 	end := at + f.window
 	for n := f.first[block(data[end-2], data[end-1])]; n >= 0; n = f.next1[n] {
-		if p := &f.patterns[n]; len(p.text) < below && (longest == nil || len(p.text) > len(longest.text)) && p.skip <= at && f.has(data[at-p.skip:], p.text) {
+		if p := &f.patterns[n]; len(p.text) < below && (longest == nil || len(p.text) > len(longest.text)) &&
+			p.skip <= at && f.has(data[at-p.skip:], p.text) {
 			longest = p
 		}
 	}

@@ -30,9 +30,11 @@ var looksLike = slices.Concat(
 	rows(pem, "-----begin "),
 	keyLook("AIza", 35, false), // Google
 	keyLook("ya29.", 20, false),
-	keyLook("ghp_", 30, false), keyLook("gho_", 30, false), keyLook("ghu_", 30, false), keyLook("ghs_", 30, false), keyLook("ghr_", 30, false),
+	keyLook("ghp_", 30, false), keyLook("gho_", 30, false), keyLook("ghu_", 30, false), keyLook("ghs_", 30, false),
+	keyLook("ghr_", 30, false),
 	keyLook("github_pat_", 22, false), keyLook("glpat-", 20, false),
-	keyLook("xoxb-", 10, true), keyLook("xoxp-", 10, true), keyLook("xoxa-", 10, true), keyLook("xoxr-", 10, true), keyLook("xoxs-", 10, true),
+	keyLook("xoxb-", 10, true), keyLook("xoxp-", 10, true), keyLook("xoxa-", 10, true), keyLook("xoxr-", 10, true),
+	keyLook("xoxs-", 10, true),
 	keyLook("npm_", 36, false),
 	rows(webToken, "eyja", "eyjh", "eyj0", "eyjr", "eyjj", "eyjl", "eyj4"), // {"al, {"ty, {"ki and so on
 )
@@ -164,7 +166,8 @@ func keyLook(prefix string, least int, digit bool) []detector {
 		}
 		from := at + len(prefix)
 		to := from + run(text[from:], isToken)
-		if to-from < least || (digit && !bytes.ContainsFunc(text[from:to], func(r rune) bool { return isDigit(byte(r)) })) {
+		if to-from < least || (digit && !bytes.ContainsFunc(text[from:to],
+			func(r rune) bool { return isDigit(byte(r)) })) {
 			return place{}, false
 		}
 		return place{at, to, credential}, true
@@ -222,7 +225,8 @@ func namedValue(text []byte, at int, trigger string) (place, bool) {
 		start--
 	}
 	name := text[start:end]
-	if !strings.HasPrefix(trigger, "api") && bytes.ContainsFunc(name, func(r rune) bool { return ('a' <= r && r <= 'z') || r == '-' }) {
+	if !strings.HasPrefix(trigger, "api") && bytes.ContainsFunc(name,
+		func(r rune) bool { return ('a' <= r && r <= 'z') || r == '-' }) {
 		return place{}, false
 	}
 	inQuotes := quote(text, end)

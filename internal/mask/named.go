@@ -98,16 +98,22 @@ func secretsOfURL(text string) []string {
 // the path of something that is there: the name's last word does. Many a KEY is
 // none, so that one must look like it unless the word before says more.
 func SaysSecret(name, value string) bool {
-	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '-' || ('0' <= r && r <= '9') })
+	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool {
+		return r == '_' || r == '-' ||
+			('0' <= r && r <= '9')
+	})
 	if len(words) == 0 || isFile(value) {
 		return false
 	}
 	last := words[len(words)-1]
 	switch {
 	case last == "KEY":
-		kinds := []string{"API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "MASTER", "ACCOUNT", "SUBSCRIPTION"}
-		return (len(words) > 1 && slices.Contains(kinds, words[len(words)-2])) || (len(value) >= 16 && strings.ContainsAny(value, "0123456789"))
-	case slices.Contains([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "PASS", "JWT", "DSN"}, last):
+		kinds := []string{"API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "MASTER",
+			"ACCOUNT", "SUBSCRIPTION"}
+		return (len(words) > 1 && slices.Contains(kinds, words[len(words)-2])) ||
+			(len(value) >= 16 && strings.ContainsAny(value, "0123456789"))
+	case slices.Contains([]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT",
+		"PASS", "JWT", "DSN"}, last):
 		return true
 	case last == "PWD": // the shell's own is the folder it is in
 		return len(words) > 1
@@ -116,7 +122,8 @@ func SaysSecret(name, value string) bool {
 	case last == "URL":
 		return len(words) > 1 && words[len(words)-2] == "WEBHOOK"
 	}
-	return strings.HasSuffix(last, "APIKEY") || strings.HasSuffix(last, "TOKEN") || strings.HasSuffix(last, "SECRET") || strings.HasSuffix(last, "PASSWORD")
+	return strings.HasSuffix(last, "APIKEY") || strings.HasSuffix(last, "TOKEN") || strings.HasSuffix(last, "SECRET") ||
+		strings.HasSuffix(last, "PASSWORD")
 }
 
 // isFile reports whether a value is the path of something that is there.

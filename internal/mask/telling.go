@@ -55,8 +55,9 @@ func isRoute(value string) bool {
 	if !route.MatchString(value) {
 		return false
 	}
-	return !slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == '\\' }), func(piece string) bool {
-		return len(piece) >= wordy && strings.ContainsAny(piece, "0123456789") &&
-			strings.ToLower(piece) != piece && strings.ToUpper(piece) != piece
-	})
+	return !slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == '\\' }),
+		func(piece string) bool {
+			return len(piece) >= wordy && strings.ContainsAny(piece, "0123456789") &&
+				strings.ToLower(piece) != piece && strings.ToUpper(piece) != piece
+		})
 }

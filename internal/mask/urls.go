@@ -38,7 +38,8 @@ func isAuthority(c byte) bool { return c > ' ' && c != 0x7f && strings.IndexByte
 // word or a name for one.
 func isSecretUserinfo(info string) bool {
 	user, password, has := strings.Cut(info, ":")
-	if (strings.HasPrefix(info, "[masked:") || strings.HasPrefix(password, "[masked:")) && strings.HasSuffix(info, "]") {
+	if (strings.HasPrefix(info, "[masked:") || strings.HasPrefix(password, "[masked:")) &&
+		strings.HasSuffix(info, "]") {
 		return false // it was masked before
 	}
 	if run([]byte(user), isCredential) == len(user) && Telling(user) && !isWords(user) {

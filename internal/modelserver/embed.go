@@ -45,7 +45,8 @@ func (s *Server) embed(w http.ResponseWriter, r *Request) {
 		vectors = append(vectors, values{vectorOf(q.Content.message().text(), q.OutputDimensionality)})
 	}
 	for _, q := range body.Instances {
-		predictions = append(predictions, map[string]any{"embeddings": values{vectorOf(q.Content, body.Parameters.OutputDimensionality)}})
+		predictions = append(predictions, map[string]any{"embeddings": values{vectorOf(q.Content,
+			body.Parameters.OutputDimensionality)}})
 	}
 	if r.Action == "predict" {
 		writeJSON(w, 200, map[string]any{"predictions": predictions})
@@ -60,7 +61,8 @@ func vectorOf(text string, n int) []float64 {
 	}
 	v := make([]float64, n)
 	count := 0.0
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(word))
 		v[int(h.Sum32()%uint32(n))]++

@@ -42,7 +42,8 @@ func (e expect) check(r *Request) error {
 // find reports whether the line holds, what it says, and what there is instead.
 func (e expect) find(r *Request) (found bool, what, was string) {
 	contains := func(name, text string) (bool, string, string) {
-		return strings.Contains(text, e.text), fmt.Sprintf("%s contains %q", name, e.text), fmt.Sprintf("%q", clip(text))
+		return strings.Contains(text, e.text), fmt.Sprintf("%s contains %q", name, e.text),
+			fmt.Sprintf("%q", clip(text))
 	}
 	switch e.field {
 	case "text":
@@ -56,7 +57,8 @@ func (e expect) find(r *Request) (found bool, what, was string) {
 	case "history":
 		return contains("the conversation", r.history())
 	case "tool":
-		return slices.Contains(r.Tools, e.name), fmt.Sprintf("the tool %s is offered", e.name), strings.Join(r.Tools, ", ")
+		return slices.Contains(r.Tools, e.name), fmt.Sprintf("the tool %s is offered", e.name),
+			strings.Join(r.Tools, ", ")
 	case "messages":
 		return len(r.Messages) == e.n, fmt.Sprintf("the conversation has %d messages", e.n), fmt.Sprint(len(r.Messages))
 	case "media":

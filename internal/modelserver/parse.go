@@ -65,7 +65,8 @@ func (p *parser) take(line string) error {
 	case line[0] == '#':
 		return nil
 	case line[0] == '>':
-		if p.step != nil && (len(p.step.actions) > 0 || p.step.status != nil || !p.step.empty() || p.finish != nil || p.usageSaid) {
+		if p.step != nil && (len(p.step.actions) > 0 || p.step.status != nil || !p.step.empty() ||
+			p.finish != nil || p.usageSaid) {
 			if err := p.endStep(); err != nil {
 				return err
 			}
@@ -453,7 +454,8 @@ func (p *parser) counts(rest string) error {
 		return fmt.Errorf("want <usage in=N out=N cached=N thoughts=N total=N")
 	}
 	if _, ok := usage["totalTokenCount"]; !ok {
-		usage["totalTokenCount"] = usage["promptTokenCount"] + usage["candidatesTokenCount"] + usage["thoughtsTokenCount"]
+		usage["totalTokenCount"] = usage["promptTokenCount"] + usage["candidatesTokenCount"] +
+			usage["thoughtsTokenCount"]
 	}
 	p.usage = marshal(usage)
 	return nil

@@ -72,7 +72,8 @@ func (p *player) act(a action) bool {
 		}
 		return true
 	case long:
-		return p.chunk(p.encode(action{parts: []json.RawMessage{marshal(map[string]string{"text": strings.Repeat("x", a.n)})}}))
+		return p.chunk(p.encode(action{parts: []json.RawMessage{marshal(map[string]string{"text": strings.Repeat("x",
+			a.n)})}}))
 	case rawBytes:
 		p.begin()
 		return p.write(a.bytes)

@@ -216,7 +216,8 @@ func (s *Server) admit(w http.ResponseWriter, q *http.Request, r *Request) bool 
 		writeError(w, 403, "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.", nil)
 	case s.config.Key != "" && key != s.config.Key:
 		writeError(w, 400, "API key not valid. Please pass a valid API key.", []any{map[string]any{
-			"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com",
+			"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID",
+			"domain": "googleapis.com",
 		}})
 	default:
 		return true

@@ -36,7 +36,8 @@ func (s *Server) grant(w http.ResponseWriter, q *http.Request) {
 	given := tokenName(len(s.grants))
 	s.mu.Unlock()
 	if s.config.Refusal != "" {
-		writeJSON(w, 400, map[string]string{"error": s.config.Refusal, "error_description": "Token has been expired or revoked."})
+		writeJSON(w, 400, map[string]string{"error": s.config.Refusal,
+			"error_description": "Token has been expired or revoked."})
 		return
 	}
 	writeJSON(w, 200, map[string]any{"access_token": given, "token_type": "Bearer", "expires_in": 3600})
@@ -70,7 +71,8 @@ func (s *Server) admitToken(w http.ResponseWriter, q *http.Request) bool {
 		}
 	}
 	writeError(w, 401, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.", []any{map[string]any{
-		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_TYPE_UNSUPPORTED", "domain": "googleapis.com",
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "ACCESS_TOKEN_TYPE_UNSUPPORTED",
+		"domain": "googleapis.com",
 	}})
 	return false
 }

@@ -12,19 +12,25 @@ import (
 // agents, and nothing that makes a shell, a loader or git run something
 // (SEC-40).
 var passed = map[string]bool{
-	"PATH": true, "HOME": true, "USER": true, "LOGNAME": true, "LANG": true, "LANGUAGE": true, "TZ": true, "TERM": true, "COLORTERM": true,
+	"PATH": true, "HOME": true, "USER": true, "LOGNAME": true, "LANG": true, "LANGUAGE": true, "TZ": true,
+	"TERM": true, "COLORTERM": true,
 	"TMPDIR": true, "TMP": true, "TEMP": true, "CI": true,
 	"XDG_CACHE_HOME": true, "XDG_CONFIG_HOME": true, "XDG_DATA_HOME": true, "XDG_STATE_HOME": true,
-	"GOPATH": true, "GOROOT": true, "GOBIN": true, "GOCACHE": true, "GOMODCACHE": true, "GOFLAGS": true, "GOTOOLCHAIN": true,
-	"GOPROXY": true, "GOSUMDB": true, "GOPRIVATE": true, "GONOPROXY": true, "GONOSUMDB": true, "GOOS": true, "GOARCH": true, "CGO_ENABLED": true,
-	"CARGO_HOME": true, "RUSTUP_HOME": true, "JAVA_HOME": true, "NVM_DIR": true, "PYENV_ROOT": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
-	"SYSTEMROOT": true, "SystemRoot": true, "COMSPEC": true, "PATHEXT": true, "USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true,
+	"GOPATH": true, "GOROOT": true, "GOBIN": true, "GOCACHE": true, "GOMODCACHE": true,
+	"GOFLAGS": true, "GOTOOLCHAIN": true,
+	"GOPROXY": true, "GOSUMDB": true, "GOPRIVATE": true, "GONOPROXY": true, "GONOSUMDB": true, "GOOS": true,
+	"GOARCH": true, "CGO_ENABLED": true,
+	"CARGO_HOME": true, "RUSTUP_HOME": true, "JAVA_HOME": true, "NVM_DIR": true, "PYENV_ROOT": true,
+	"VIRTUAL_ENV": true, "CONDA_PREFIX": true,
+	"SYSTEMROOT": true, "SystemRoot": true, "COMSPEC": true, "PATHEXT": true, "USERPROFILE": true,
+	"APPDATA": true, "LOCALAPPDATA": true,
 }
 
 // fixed are the variables that every child process gets, so that no program
 // waits for a person (SEC-45).
 var fixed = []string{
-	"GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false", "EDITOR=false", "VISUAL=false", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
+	"GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false", "EDITOR=false", "VISUAL=false", "PAGER=cat", "GIT_PAGER=cat",
+	"MANPAGER=cat", "SYSTEMD_PAGER=cat",
 	"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "DEBIAN_FRONTEND=noninteractive", "AGENTLS=1",
 }
 
@@ -36,7 +42,8 @@ func Environ(own []string) []string {
 	out := make([]string, 0, len(fixed)+16)
 	for _, entry := range own {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || (!passed[name] && !strings.HasPrefix(name, "LC_")) || secret(value) || strings.HasPrefix(value, "() {") {
+		if !ok || (!passed[name] && !strings.HasPrefix(name, "LC_")) || secret(value) ||
+			strings.HasPrefix(value, "() {") {
 			continue
 		}
 		if name == "PATH" {

@@ -99,8 +99,10 @@ func (w bubblewrap) arguments(mounts []mount, hostNetwork bool) []string {
 // needs no capability to write its own files, the first are read-only, and the
 // second empty.
 var (
-	fixedProc  = []string{"/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/mtrr", "/proc/driver", "/proc/dynamic_debug"}
-	maskedProc = []string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/acpi", "/proc/scsi", "/proc/asound"}
+	fixedProc = []string{"/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/mtrr", "/proc/driver",
+		"/proc/dynamic_debug"}
+	maskedProc = []string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users",
+		"/proc/timer_list", "/proc/acpi", "/proc/scsi", "/proc/asound"}
 )
 
 // limitProc returns arguments that keep root from what of /proc is the machine's.

@@ -62,7 +62,8 @@ func (s *Sandbox) makeState() error {
 
 // replaced are the variables that a command gets of the sandbox's, or not at all.
 var replaced = []string{
-	"TMPDIR", "TMP", "TEMP", "GOCACHE", "GOENV", "XDG_CACHE_HOME", "npm_config_cache", "npm_config_userconfig", "npm_config_store_dir",
+	"TMPDIR", "TMP", "TEMP", "GOCACHE", "GOENV", "XDG_CACHE_HOME", "npm_config_cache", "npm_config_userconfig",
+	"npm_config_store_dir",
 	"PIP_CACHE_DIR", "PIP_CONFIG_FILE", "YARN_CACHE_FOLDER", "GRADLE_USER_HOME", "GIT_CONFIG_GLOBAL", "XDG_RUNTIME_DIR",
 }
 
@@ -74,18 +75,22 @@ func (s *Sandbox) environ(own []string, spec Spec) []string {
 		return slices.Contains(replaced, name)
 	})
 	config := s.configFolder()
-	out = append(out, "TMPDIR=/tmp", "GOCACHE="+s.cache("go-build"), "npm_config_cache="+s.cache("npm"), "npm_config_update_notifier=false",
+	out = append(out, "TMPDIR=/tmp", "GOCACHE="+s.cache("go-build"), "npm_config_cache="+s.cache("npm"),
+		"npm_config_update_notifier=false",
 		"PIP_CACHE_DIR="+s.cache("pip"), "PIP_DISABLE_PIP_VERSION_CHECK=1", "YARN_CACHE_FOLDER="+s.cache("yarn"),
-		"GIT_CONFIG_GLOBAL="+filepath.Join(config, "gitconfig"), "npm_config_userconfig="+filepath.Join(config, "npmrc"),
+		"GIT_CONFIG_GLOBAL="+filepath.Join(config, "gitconfig"),
+		"npm_config_userconfig="+filepath.Join(config, "npmrc"),
 		"PIP_CONFIG_FILE="+filepath.Join(config, "pip.conf"), "GOENV="+filepath.Join(config, "goenv"))
 	if spec.Access.writes() {
-		out = append(out, "XDG_CACHE_HOME="+s.cache("xdg"), "npm_config_store_dir="+s.cache("pnpm"), "GRADLE_USER_HOME="+s.cache("gradle"))
+		out = append(out, "XDG_CACHE_HOME="+s.cache("xdg"), "npm_config_store_dir="+s.cache("pnpm"),
+			"GRADLE_USER_HOME="+s.cache("gradle"))
 	}
 	out = s.modules(out, spec)
 	if spec.Access == Network && spec.Proxy != "" {
 		at := relay.Environ("127.0.0.1:" + relayPort)
 		out = append(out, at...)
-		out = append(out, "npm_config_proxy=http://127.0.0.1:"+relayPort, "npm_config_https_proxy=http://127.0.0.1:"+relayPort)
+		out = append(out, "npm_config_proxy=http://127.0.0.1:"+relayPort,
+			"npm_config_https_proxy=http://127.0.0.1:"+relayPort)
 	}
 	return out
 }
@@ -170,7 +175,8 @@ func withoutSecrets(texts ...[]byte) []byte {
 	for _, text := range texts {
 		for line := range bytes.Lines(text) {
 			key, _, _ := bytes.Cut(bytes.ToLower(bytes.TrimSpace(line)), []byte("="))
-			secret := bytes.HasPrefix(key, []byte("//")) || (bytes.ContainsRune(line, '@') && !bytes.HasPrefix(key, []byte("@")))
+			secret := bytes.HasPrefix(key, []byte("//")) || (bytes.ContainsRune(line, '@') &&
+				!bytes.HasPrefix(key, []byte("@")))
 			for _, word := range []string{"auth", "token", "password", "secret", "username", "key", "cert"} {
 				secret = secret || bytes.Contains(key, []byte(word))
 			}

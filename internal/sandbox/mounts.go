@@ -56,8 +56,10 @@ func secretsOfSystem() []string {
 // toolchains are the default of tools.sandbox.read, below the home: programs and
 // what they downloaded. What of it holds credentials is toolchainSecrets.
 var toolchains = []string{
-	"go/bin", "go/pkg/mod", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".nvm", ".fnm", ".volta", ".asdf", ".local/share/mise",
-	".local/share/fnm", ".pyenv", ".rbenv", ".sdkman/candidates", ".deno/bin", ".bun/bin", ".local/bin", ".local/share/pnpm", ".local/share/uv", ".local/lib",
+	"go/bin", "go/pkg/mod", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".nvm", ".fnm", ".volta",
+	".asdf", ".local/share/mise",
+	".local/share/fnm", ".pyenv", ".rbenv", ".sdkman/candidates", ".deno/bin", ".bun/bin", ".local/bin",
+	".local/share/pnpm", ".local/share/uv", ".local/lib",
 	".local/pipx", ".local/share/pipx", ".npm-global", ".juliaup", ".ghcup", ".dotnet", ".yarn/releases",
 }
 
@@ -146,7 +148,8 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 		add(maskedMount, secretsOfSystem()...)
 	}
 	slices.SortStableFunc(all, func(a, b mount) int {
-		return cmp.Or(slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")),
+			cmp.Compare(a.kind, b.kind))
 	})
 	// Of several at one path the last, which is the strictest, is left; and none
 	// below what is masked, but for our own folders in the daemon's.
@@ -229,7 +232,8 @@ func gitNames(dir string) []string {
 
 func gitNamesAt(dir string) []string {
 	var out []string
-	for _, name := range []string{"hooks", "config", "config.worktree", "info", "commondir", "objects/info/alternates"} {
+	for _, name := range []string{"hooks", "config", "config.worktree", "info", "commondir",
+		"objects/info/alternates"} {
 		out = append(out, filepath.Join(dir, name))
 	}
 	return out

@@ -305,7 +305,8 @@ func (b *Box) removeTemp() error {
 
 // within reports whether path is folder or lies below it.
 func within(folder, path string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder,
+		string(filepath.Separator))+string(filepath.Separator))
 }
 
 // withinAny reports whether path is one of the folders or lies below one.

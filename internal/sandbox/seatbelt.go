@@ -59,7 +59,8 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 (allow file-read-metadata)
 (allow file-read* file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/random") (literal "/dev/urandom"))
 `)
-	rule("allow file-read*", "/usr", "/bin", "/sbin", "/opt", "/System", "/Library", "/private/etc", "/Applications/Xcode.app", "/nix")
+	rule("allow file-read*", "/usr", "/bin", "/sbin", "/opt", "/System", "/Library", "/private/etc",
+		"/Applications/Xcode.app", "/nix")
 	rule("allow file-read*", s.readable()...)
 	rule("allow file-read* file-write*", temp)
 	own := []string{s.cacheFolder()}

@@ -32,12 +32,16 @@ var architectures = map[string]uint32{
 var deniedCalls = []uint32{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
-	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS, unix.SYS_CHROOT,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_ACCT,
-	unix.SYS_QUOTACTL, unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD,
+	unix.SYS_REBOOT, unix.SYS_ACCT,
+	unix.SYS_QUOTACTL, unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETTIMEOFDAY,
+	unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX,
 }
 
 // sharedMemoryCalls reach the shared memory, semaphores and queues of the person's
@@ -79,7 +83,8 @@ func filter(open sockets, denied ...uint32) ([]byte, error) {
 		return nil, errors.New("there is no filter of system calls for this kind of processor")
 	}
 	is := func(value uint32, then ...bpf.Instruction) []bpf.Instruction {
-		return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: uint8(len(then))}}, then...)
+		return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: uint8(len(then))}},
+			then...)
 	}
 	has := func(bits uint32, then bpf.Instruction) []bpf.Instruction {
 		return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipFalse: 1}, then}
@@ -120,7 +125,8 @@ func filter(open sockets, denied ...uint32) ([]byte, error) {
 }
 
 // socketFilter decides about socket(family, type, protocol).
-func socketFilter(open sockets, argument func(uint32) bpf.Instruction, is func(uint32, ...bpf.Instruction) []bpf.Instruction) []bpf.Instruction {
+func socketFilter(open sockets, argument func(uint32) bpf.Instruction,
+	is func(uint32, ...bpf.Instruction) []bpf.Instruction) []bpf.Instruction {
 	if open == noSockets {
 		return []bpf.Instruction{denyCall}
 	}

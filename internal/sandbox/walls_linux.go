@@ -74,7 +74,8 @@ func (s *Sandbox) tryBubblewrap() string {
 func explain(out string, err error) string {
 	first, _, _ := strings.Cut(out, "\n")
 	switch {
-	case strings.Contains(out, "No permissions to create a new namespace"), strings.Contains(out, "Creating new namespace failed"),
+	case strings.Contains(out, "No permissions to create a new namespace"),
+		strings.Contains(out, "Creating new namespace failed"),
 		strings.Contains(out, "setting up uid map"):
 		return "bubblewrap does not work: this system does not let programs make user namespaces (" + first + ")"
 	case strings.Contains(out, "Can't mount proc"):
@@ -168,7 +169,8 @@ func (b *Box) useLandlock() error {
 	}
 	b.cmd.Env = append(b.cmd.Env, "TMPDIR="+b.temp)
 	limits := helper.Limits{
-		Read:    slices.Concat(systemFolders, []string{"/proc"}, s.readable(), spec.ReadOnly, []string{s.configFolder()}),
+		Read: slices.Concat(systemFolders, []string{"/proc"}, s.readable(), spec.ReadOnly,
+			[]string{s.configFolder()}),
 		Write:   []string{b.temp},
 		Devices: devices,
 	}
@@ -213,7 +215,8 @@ func splitAround(paths, masked []string) (read, list []string) {
 			entries, _ := os.ReadDir(path) // what cannot be listed cannot be read either
 			var below []string
 			for _, e := range entries {
-				if child := filepath.Join(path, e.Name()); !slices.Contains(masked, child) && e.Type()&os.ModeSymlink == 0 {
+				if child := filepath.Join(path, e.Name()); !slices.Contains(masked, child) &&
+					e.Type()&os.ModeSymlink == 0 {
 					below = append(below, child)
 				}
 			}

@@ -20,7 +20,8 @@ func gitOutside(folder string) string {
 	if back := leadsTo(filepath.Join(real, "gitdir"), "", real); back != "" {
 		common := filepath.Dir(filepath.Dir(dir))
 		inside := filepath.Base(filepath.Dir(real)) == "worktrees" && isSame(common, filepath.Dir(filepath.Dir(real)))
-		if inside && isSame(back, file) && isSame(leadsTo(filepath.Join(real, "commondir"), "", real), common) && isRepository(common) {
+		if inside && isSame(back, file) && isSame(leadsTo(filepath.Join(real, "commondir"), "", real), common) &&
+			isRepository(common) {
 			return common
 		}
 		return ""
@@ -70,7 +71,8 @@ func worktreeOf(dir string) string {
 }
 
 func isRepository(dir string) bool {
-	return isFolder(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "config"))
+	return isFolder(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "HEAD")) &&
+		exists(filepath.Join(dir, "config"))
 }
 
 func isSame(a, b string) bool {

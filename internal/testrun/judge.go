@@ -18,21 +18,24 @@ import (
 // RunAndJudge is [Run], and then has the agent that the test names judge what came of it, if it
 // names one. That agent has the project's agents beside it, none of the test's files, and
 // the model of the person's settings, which is asked over the network.
-func RunAndJudge(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
+func RunAndJudge(ctx context.Context, config daemon.Config, agents map[string]string,
+	c *agenttest.Case) []agenttest.Failure {
 	wrong, result := run(ctx, config, agents, c)
 	if c.Expect.Judge == nil || result == nil {
 		return wrong
 	}
 	if why := judge(ctx, config, agents, c, result); why != "" {
 		wrong = append(wrong, agenttest.Failure{
-			Path: []string{"expect", "judge"}, Text: fmt.Sprintf("judge: expected %s to pass it, came: %s", c.Expect.Judge.Agent, why),
+			Path: []string{"expect", "judge"}, Text: fmt.Sprintf("judge: expected %s to pass it, came: %s",
+				c.Expect.Judge.Agent, why),
 		})
 	}
 	return wrong
 }
 
 // judge returns why an agent does not pass a result; "" where it does.
-func judge(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case, result *wire.RunResult) string {
+func judge(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case,
+	result *wire.RunResult) string {
 	root, remove, err := temporary()
 	if err != nil {
 		return err.Error()

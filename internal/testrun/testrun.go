@@ -53,7 +53,8 @@ func temporary() (root string, remove func(), err error) {
 }
 
 // run is Run; the result is nil where the run did not begin.
-func run(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) ([]agenttest.Failure, *wire.RunResult) {
+func run(ctx context.Context, config daemon.Config, agents map[string]string,
+	c *agenttest.Case) ([]agenttest.Failure, *wire.RunResult) {
 	failed := func(err error) []agenttest.Failure { return []agenttest.Failure{{Text: err.Error()}} }
 	root, remove, err := temporary()
 	if err != nil {
@@ -69,16 +70,19 @@ func run(ctx context.Context, config daemon.Config, agents map[string]string, c 
 	isHome := func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }
 	environ := append(slices.DeleteFunc(slices.Clone(config.Environ), isHome), "HOME="+root)
 	result, err := person.run(ctx, daemon.Config{
-		Home: filepath.Join(root, "home"), Environ: environ, Version: config.Version, Now: config.Now, Secrets: config.Secrets,
-		Log: slog.New(slog.DiscardHandler), Trust: true, Brief: true, Apart: true, Model: answers, Tools: tools.Stub,
+		Home: filepath.Join(root, "home"), Environ: environ, Version: config.Version, Now: config.Now,
+		Secrets: config.Secrets,
+		Log:     slog.New(slog.DiscardHandler), Trust: true, Brief: true, Apart: true,
+		Model: answers, Tools: tools.Stub,
 	}, work, c)
 	if err != nil {
 		wrong := agenttest.Failure{Path: []string{"agent"}, Text: "run: expected to begin, came: " + fault.Message(err)}
 		return append([]agenttest.Failure{wrong}, answers.Failures()...), nil
 	}
-	came := agenttest.Came{Events: person.seenEvents(), Result: result.RunFinished, File: func(path string) (string, bool) {
-		return readWithin(work, path)
-	}}
+	came := agenttest.Came{Events: person.seenEvents(), Result: result.RunFinished,
+		File: func(path string) (string, bool) {
+			return readWithin(work, path)
+		}}
 	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures()), result
 }
 
@@ -177,7 +181,8 @@ func (p *person) connect(ctx context.Context, config daemon.Config, folder strin
 	})
 	conn := client.New(context.WithoutCancel(ctx), near, client.Config{Notified: p.onNotification, Asked: p.onRequest})
 	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
-		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
+		Version: wire.Version, Activity: &wire.ActivityCapability{},
+		Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
 	}})
 	if err == nil {
 		root := uri.File(folder)
@@ -205,13 +210,15 @@ func (p *person) failures() []agenttest.Failure {
 	defer p.mu.Unlock()
 	wrong := slices.Clone(p.wrong)
 	for _, a := range p.answers {
-		wrong = append(wrong, agenttest.Failure{Path: []string{"answers"}, Text: fmt.Sprintf("answers: expected a question to answer %q, came: none", a)})
+		wrong = append(wrong, agenttest.Failure{Path: []string{"answers"},
+			Text: fmt.Sprintf("answers: expected a question to answer %q, came: none", a)})
 	}
 	return wrong
 }
 
 // run runs the agent of a test to its end.
-func (p *person) run(ctx context.Context, config daemon.Config, work string, c *agenttest.Case) (*wire.RunResult, error) {
+func (p *person) run(ctx context.Context, config daemon.Config, work string,
+	c *agenttest.Case) (*wire.RunResult, error) {
 	conn, err := p.connect(ctx, config, work)
 	if err != nil {
 		return nil, err
@@ -247,7 +254,8 @@ func (p *person) onNotification(method string, params []byte) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.events = append(p.events, activity.Event{Seq: e.Seq, Session: e.Session, Body: body, Origin: activity.Origin{
-			Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent, CorrelationID: e.CorrelationID, Context: e.Context,
+			Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent,
+			CorrelationID: e.CorrelationID, Context: e.Context,
 		}})
 	}
 }
@@ -257,7 +265,8 @@ func (p *person) next(about string) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.answers) == 0 {
-		p.wrong = append(p.wrong, agenttest.Failure{Path: []string{"answers"}, Text: "answers: expected no more questions, came " + about})
+		p.wrong = append(p.wrong, agenttest.Failure{Path: []string{"answers"},
+			Text: "answers: expected no more questions, came " + about})
 		return "", false
 	}
 	answer := p.answers[0]
@@ -277,7 +286,8 @@ func (p *person) onRequest(_ context.Context, method string, params []byte) (any
 		if ok && !offered {
 			p.mu.Lock()
 			p.wrong = append(p.wrong, agenttest.Failure{
-				Path: []string{"answers"}, Text: fmt.Sprintf("answers: expected %q to be offered about %s, came %v", answer, q.Tool, q.Options),
+				Path: []string{"answers"}, Text: fmt.Sprintf("answers: expected %q to be offered about %s, came %v",
+					answer, q.Tool, q.Options),
 			})
 			p.mu.Unlock()
 		}

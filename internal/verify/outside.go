@@ -24,9 +24,11 @@ func (h hooks) Fire(_ context.Context, e run.HookEvent) run.HookAnswer {
 	if !ok {
 		return run.HookAnswer{Decision: "allow"}
 	}
-	answer := run.HookAnswer{Decision: was.Decision, Reason: was.Reason, Stop: was.Stop, Context: was.Context, Edited: was.Edited}
+	answer := run.HookAnswer{Decision: was.Decision, Reason: was.Reason, Stop: was.Stop,
+		Context: was.Context, Edited: was.Edited}
 	for _, ran := range was.Ran {
-		answer.Ran = append(answer.Ran, run.HookRan{HookRan: ran.HookRan, Took: time.Duration(ran.Ms) * time.Millisecond})
+		answer.Ran = append(answer.Ran, run.HookRan{HookRan: ran.HookRan,
+			Took: time.Duration(ran.Ms) * time.Millisecond})
 	}
 	return answer
 }

@@ -37,12 +37,14 @@ type Report struct {
 
 // Session runs a session's requests again in a folder, with today's agents and settings,
 // and what its models, tools and person gave. config is that of the person's daemons.
-func Session(ctx context.Context, config daemon.Config, folder, session string, events []activity.Event) (*Report, error) {
+func Session(ctx context.Context, config daemon.Config, folder, session string,
+	events []activity.Event) (*Report, error) {
 	r := replay.Read(events)
 	if r.Unable != "" {
 		return &Report{Unable: r.Unable}, nil
 	}
-	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools, slog.New(slog.DiscardHandler)
+	config.Apart, config.Brief, config.Model, config.Tools, config.Log = true, true, r.Model(), r.Tools,
+		slog.New(slog.DiscardHandler)
 	config.Before, config.Hooked, config.Servers = events[0].Time, hooks{r}, servers{r}
 	p := &person{recording: r, news: make(chan struct{}, 1)}
 	r.Say = func(run string, input []activity.ContentBlock) error { return p.say(ctx, run, input) }
@@ -90,7 +92,8 @@ func (p *person) connect(ctx context.Context, config daemon.Config, folder strin
 	})
 	p.conn = client.New(context.WithoutCancel(ctx), near, client.Config{Notified: p.onNotification, Asked: p.onRequest})
 	ours, err := json.Marshal(map[string]any{"agents": wire.ClientCapabilities{
-		Version: wire.Version, Activity: &wire.ActivityCapability{}, Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
+		Version: wire.Version, Activity: &wire.ActivityCapability{},
+		Confirm: &wire.ConfirmCapability{Feedback: true, Modify: true}, Ask: true,
 	}})
 	if err != nil {
 		return err
@@ -118,11 +121,13 @@ func (p *person) ask(ctx context.Context, session string, request replay.Request
 	var err error
 	switch {
 	case request.Cleared != "":
-		err = p.conn.Call(call, wire.MethodContextClear, &wire.ContextClearParams{Session: session, Agent: request.Cleared}, nil)
+		err = p.conn.Call(call, wire.MethodContextClear, &wire.ContextClearParams{Session: session,
+			Agent: request.Cleared}, nil)
 	case request.Compressed != "":
 		err = p.compress(call, session, request.Compressed)
 	case request.Approval != "":
-		err = p.conn.Call(call, wire.MethodSessionSetApproval, &wire.SessionApprovalParams{Session: session, Approval: request.Approval}, new(wire.SessionApprovalResult))
+		err = p.conn.Call(call, wire.MethodSessionSetApproval,
+			&wire.SessionApprovalParams{Session: session, Approval: request.Approval}, new(wire.SessionApprovalResult))
 	default:
 		err = p.run(call, session, request)
 	}
@@ -146,7 +151,8 @@ func (p *person) compress(ctx context.Context, session, agent string) error {
 	}
 	before := told()
 	var r wire.SessionCompressResult
-	err := p.conn.Call(ctx, wire.MethodSessionCompress, &wire.SessionCompressParams{Session: session, Agent: agent, Force: true}, &r)
+	err := p.conn.Call(ctx, wire.MethodSessionCompress, &wire.SessionCompressParams{Session: session,
+		Agent: agent, Force: true}, &r)
 	if err != nil || r.Status == compression.NoOp {
 		return err
 	}
@@ -162,13 +168,15 @@ func (p *person) compress(ctx context.Context, session, agent string) error {
 
 // say tells a run that goes on what the person said to it.
 func (p *person) say(ctx context.Context, run string, input []activity.ContentBlock) error {
-	return p.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: run, Input: wire.InputBlocks(input)}, new(wire.SteerResult))
+	return p.conn.Call(ctx, wire.MethodSteer, &wire.SteerParams{Run: run, Input: wire.InputBlocks(input)},
+		new(wire.SteerResult))
 }
 
 func (p *person) run(ctx context.Context, session string, request replay.Request) error {
 	s := request.Started
 	return p.conn.Call(ctx, wire.MethodRun, &wire.RunParams{
-		Agent: request.Agent, Strategy: request.Strategy, Input: wire.InputBlocks(s.Input), Session: session, Run: request.Run, Mode: s.Mode,
+		Agent: request.Agent, Strategy: request.Strategy, Input: wire.InputBlocks(s.Input), Session: session,
+		Run: request.Run, Mode: s.Mode,
 		Approval: s.Approval, Model: s.Asked, Inputs: s.Inputs, Context: s.Context,
 	}, new(wire.RunResult))
 }
@@ -192,7 +200,8 @@ func (p *person) onNotification(method string, params []byte) {
 	default: // nobody has looked since the last one
 	}
 	p.events = append(p.events, activity.Event{Seq: e.Seq, Session: e.Session, Body: body, Origin: activity.Origin{
-		Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent, CorrelationID: e.CorrelationID, Context: e.Context,
+		Run: e.Run, ParentRun: e.ParentRun, Turn: e.Turn, Agent: e.Agent,
+		CorrelationID: e.CorrelationID, Context: e.Context,
 	}})
 }
 

@@ -55,7 +55,8 @@ func (b *Bite) Hung(names []string) {
 		b.tell("agentls hangs", "in", what, "goroutines", b.dump(what))
 	}
 	if wait := b.tooSoon(); wait > 0 {
-		b.tell("agentls hangs, and was restarted a moment ago: it stays", "in", what, "for", wait.Round(time.Second).String())
+		b.tell("agentls hangs, and was restarted a moment ago: it stays", "in", what, "for",
+			wait.Round(time.Second).String())
 		return
 	}
 	b.tell("agentls hangs: it ends, so that the editor starts it again", "in", what, "code", Code)
@@ -83,9 +84,11 @@ func (b *Bite) tell(text string, args ...any) {
 func (b *Bite) dump(what string) string {
 	var stacks bytes.Buffer
 	now := b.Now()
-	fmt.Fprintf(&stacks, "agentls %s, process %d, hung on %s in: %s\n\n", b.Version, os.Getpid(), now.UTC().Format(time.RFC3339), what)
+	fmt.Fprintf(&stacks, "agentls %s, process %d, hung on %s in: %s\n\n", b.Version, os.Getpid(),
+		now.UTC().Format(time.RFC3339), what)
 	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2) // a buffer takes all
-	path := filepath.Join(b.Dir, strings.Replace(dumps, "*", fmt.Sprintf("%s-%d", now.UTC().Format("20060102T150405"), os.Getpid()), 1))
+	path := filepath.Join(b.Dir, strings.Replace(dumps, "*", fmt.Sprintf("%s-%d",
+		now.UTC().Format("20060102T150405"), os.Getpid()), 1))
 	err := os.MkdirAll(b.Dir, 0o700)
 	if err == nil {
 		err = os.WriteFile(path, stacks.Bytes(), 0o600)

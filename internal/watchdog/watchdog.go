@@ -47,8 +47,10 @@ func Watch(ctx context.Context, checks []Check, hung func(names []string)) {
 }
 
 // watch is Watch with a time of its own and a clock of its own.
-func watch(ctx context.Context, checks []Check, hung func([]string), every time.Duration, after func(time.Duration) <-chan time.Time) {
-	r := &rounds{beat: func() <-chan time.Time { return after(every / beats) }, returned: make(chan int, len(checks)), out: make(map[int]string)}
+func watch(ctx context.Context, checks []Check, hung func([]string), every time.Duration,
+	after func(time.Duration) <-chan time.Time) {
+	r := &rounds{beat: func() <-chan time.Time { return after(every / beats) }, returned: make(chan int, len(checks)),
+		out: make(map[int]string)}
 	for {
 		select {
 		case <-ctx.Done():

@@ -129,7 +129,8 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 			continue
 		}
 		if strings.Contains(id, damaged) {
-			all = append(all, memory.Stored{ID: id, Problem: "damaged; kept aside as " + filepath.Join(b.config.Dir, entry.Name())})
+			all = append(all, memory.Stored{ID: id, Problem: "damaged; kept aside as " +
+				filepath.Join(b.config.Dir, entry.Name())})
 			continue
 		}
 		stored, err := b.describe(ctx, id)

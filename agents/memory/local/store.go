@@ -75,8 +75,10 @@ type about struct {
 }
 
 // openStore opens the database at path. An empty one becomes the store of a place.
-func openStore(ctx context.Context, b *Backend, path string, info fs.FileInfo, p memory.Place, make *memory.Shape) (*store, error) {
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(1)"
+func openStore(ctx context.Context, b *Backend, path string, info fs.FileInfo, p memory.Place,
+	make *memory.Shape) (*store, error) {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=secure_delete(1)"
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, unavailable("the memory "+path+" cannot be opened", err)
@@ -101,7 +103,8 @@ func (s *store) read(ctx context.Context, make *memory.Shape) error {
 		}
 		switch {
 		case is > version:
-			return fault.New(fault.Invalid, "memory.local", "the memory %s was written by a newer agentls; update this one", s.path)
+			return fault.New(fault.Invalid, "memory.local",
+				"the memory %s was written by a newer agentls; update this one", s.path)
 		case is == 0 && make == nil:
 			return memory.None(s.place)
 		case is == 0:
@@ -114,7 +117,8 @@ func (s *store) read(ctx context.Context, make *memory.Shape) error {
 			return err
 		}
 		if err := json.Unmarshal([]byte(text), &known); err != nil {
-			return fault.New(fault.Unavailable, "memory.local", "the memory %s does not say what it is: %w", s.path, err)
+			return fault.New(fault.Unavailable, "memory.local",
+				"the memory %s does not say what it is: %w", s.path, err)
 		}
 		s.place, s.shape = known.Place, known.Shape
 		return nil
@@ -176,7 +180,8 @@ func (s *store) explain(err error) error {
 	case codeBusy:
 		return unavailable("the memory is used by another process for too long; try again", err)
 	case codeFull:
-		return unavailable("nothing was changed in the memory, since the disk is full: free some space and try again", err)
+		return unavailable("nothing was changed in the memory, since the disk is full: free some space and try again",
+			err)
 	case codeCorrupt, codeNotADB:
 		s.close() // where files that are open cannot be renamed; Open sees that it has gone
 		to := s.backend.aside(s)
@@ -199,18 +204,21 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 	id := uuid.Must(uuid.NewV7()).String()
 	err := s.within(ctx, func(tx *sql.Tx) error {
 		var number int64
-		err := tx.QueryRowContext(ctx, `INSERT INTO records (id, key, content, agent, session, time, taint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		err := tx.QueryRowContext(ctx,
+			`INSERT INTO records (id, key, content, agent, session, time, taint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET content = excluded.content, agent = excluded.agent, session = excluded.session,
 				time = excluded.time, taint = excluded.taint, metadata = excluded.metadata
 			RETURNING number, id`,
-			id, r.Key, r.Content, r.Agent, r.Session, r.Time.UnixMilli(), r.Taint, string(r.Metadata)).Scan(&number, &id)
+			id, r.Key, r.Content, r.Agent, r.Session, r.Time.UnixMilli(), r.Taint,
+			string(r.Metadata)).Scan(&number, &id)
 		if err != nil {
 			return err
 		}
 		if err := forget(ctx, tx, s.shape, number); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO words (rowid, text) VALUES (?, ?)", number, strings.Join(memory.WordsOf(r), " ")); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO words (rowid, text) VALUES (?, ?)", number,
+			strings.Join(memory.WordsOf(r), " ")); err != nil {
 			return err
 		}
 		if s.shape.Kind == memory.Vector {
@@ -319,7 +327,8 @@ func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT "+columns+" FROM records WHERE number IN (SELECT value FROM json_each(?))", string(list))
+	rows, err := s.db.QueryContext(ctx,
+		"SELECT "+columns+" FROM records WHERE number IN (SELECT value FROM json_each(?))", string(list))
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +345,8 @@ func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, 
 
 // match returns the numbers of the newest records that an expression fits.
 func (s *store) match(ctx context.Context, expression string, limit int) ([]int64, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", expression, limit)
+	rows, err := s.db.QueryContext(ctx, "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
+		expression, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +376,8 @@ func scan(rows *sql.Rows, more ...any) (memory.Record, error) {
 	var r memory.Record
 	var at int64
 	var metadata string
-	err := rows.Scan(append([]any{&r.ID, &r.Key, &r.Content, &r.Agent, &r.Session, &at, &r.Taint, &metadata}, more...)...)
+	err := rows.Scan(append([]any{&r.ID, &r.Key, &r.Content, &r.Agent, &r.Session, &at, &r.Taint,
+		&metadata}, more...)...)
 	r.Time = time.UnixMilli(at).UTC()
 	if metadata != "" {
 		r.Metadata = json.RawMessage(metadata)
@@ -382,7 +393,8 @@ func (s *store) List(ctx context.Context, skip, limit int) ([]memory.Record, int
 	if err != nil {
 		return nil, 0, s.explain(err)
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT "+columns+" FROM records ORDER BY time DESC, number DESC LIMIT ? OFFSET ?", limit, skip)
+	rows, err := s.db.QueryContext(ctx,
+		"SELECT "+columns+" FROM records ORDER BY time DESC, number DESC LIMIT ? OFFSET ?", limit, skip)
 	if err != nil {
 		return nil, 0, s.explain(err)
 	}
@@ -435,7 +447,8 @@ func (s *store) emptyLog(ctx context.Context) error {
 		return err
 	}
 	if busy != 0 {
-		return fault.New(fault.Unavailable, "memory.local", "it is deleted, but another process reads the memory, so a copy may stay in %s-wal; delete it once more to erase that", s.path)
+		return fault.New(fault.Unavailable, "memory.local",
+			"it is deleted, but another process reads the memory, so a copy may stay in %s-wal; delete it once more to erase that", s.path)
 	}
 	return nil
 }

@@ -84,7 +84,8 @@ func Test(t *testing.T, name string, again func(t *testing.T) memory.Backend) {
 			t.Errorf("replaced %s by %s", id, again)
 		}
 		all, n, err = s.List(ctx, 0, 1)
-		if err != nil || n != 2 || len(all) != 1 || all[0].Content != "It is blue now." || all[0].Metadata != nil || all[0].Taint != "" {
+		if err != nil || n != 2 || len(all) != 1 || all[0].Content != "It is blue now." ||
+			all[0].Metadata != nil || all[0].Taint != "" {
 			t.Errorf("%+v, %d, %v", all, n, err)
 		}
 		found, err := s.Find(ctx, memory.Query{Words: memory.QueryWords("favourite green"), Limit: 5})
@@ -120,7 +121,8 @@ func Test(t *testing.T, name string, again func(t *testing.T) memory.Backend) {
 				t.Errorf("%q: %s, %v; want %s", query, keys(found), err, want)
 			}
 		}
-		if found, err := s.Find(ctx, memory.Query{Words: memory.QueryWords("database"), Limit: 1}); err != nil || len(found) != 1 {
+		if found, err := s.Find(ctx, memory.Query{Words: memory.QueryWords("database"), Limit: 1}); err != nil ||
+			len(found) != 1 {
 			t.Errorf("a limit of one: %v, %v", found, err)
 		}
 	})
@@ -183,7 +185,8 @@ func Test(t *testing.T, name string, again func(t *testing.T) memory.Backend) {
 			t.Errorf("%+v", s.Shape())
 		}
 		for _, want := range []memory.Shape{{Kind: memory.KeyValue}, other, {Kind: memory.Vector, Dimension: 4}} {
-			if err := s.Shape().Fits(want, Place(name, "shape")); fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "agentls memory delete") {
+			if err := s.Shape().Fits(want, Place(name, "shape")); fault.KindOf(err) != fault.Invalid ||
+				!strings.Contains(err.Error(), "agentls memory delete") {
 				t.Errorf("%+v: %v", want, err)
 			}
 		}
@@ -228,7 +231,8 @@ func Test(t *testing.T, name string, again func(t *testing.T) memory.Backend) {
 		if _, err := b.Open(ctx, Place(name, "two"), nil); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("a store that was dropped: %v", err)
 		}
-		put(t, open(t, b, "two", memory.Shape{Kind: memory.Vector, Embedder: "e", Dimension: 2}), Record("b", "b", 1), []float32{1, 2})
+		put(t, open(t, b, "two", memory.Shape{Kind: memory.Vector, Embedder: "e", Dimension: 2}),
+			Record("b", "b", 1), []float32{1, 2})
 	})
 
 	t.Run("delete", func(t *testing.T) {
@@ -334,7 +338,8 @@ func Bench(b *testing.B, s memory.Store) {
 	for name, next := range map[string]func() memory.Query{
 		"vector": func() memory.Query { return memory.Query{Vector: VectorOf(by), Limit: 5} },
 		"text": func() memory.Query {
-			return memory.Query{Words: []string{fmt.Sprintf("word%d", by.IntN(vocabulary)), fmt.Sprintf("word%d", by.IntN(vocabulary)), "word7"}, Limit: 5}
+			return memory.Query{Words: []string{fmt.Sprintf("word%d", by.IntN(vocabulary)),
+				fmt.Sprintf("word%d", by.IntN(vocabulary)), "word7"}, Limit: 5}
 		},
 		"common": func() memory.Query {
 			return memory.Query{Words: []string{"the", fmt.Sprintf("word%d", by.IntN(vocabulary))}, Limit: 5}

@@ -69,7 +69,8 @@ func DisplayAddress(address string) string {
 func (b *Backend) connections() (*redis.Pool, error) {
 	address := b.address()
 	if address == "" {
-		return nil, fault.New(fault.Invalid, "memory.redis", "no Redis server is configured: `agentls config agents.memory.redis redis://localhost:6379 --global`").Because(fault.Config)
+		return nil, fault.New(fault.Invalid, "memory.redis",
+			"no Redis server is configured: `agentls config agents.memory.redis redis://localhost:6379 --global`").Because(fault.Config)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +79,8 @@ func (b *Backend) connections() (*redis.Pool, error) {
 	}
 	dial := dialer(address)
 	if dial == nil {
-		return nil, fault.New(fault.Invalid, "memory.redis", "the setting agents.memory.redis is no address of a Redis server: use redis://host:port, rediss://host:port or unix:///path").Because(fault.Config)
+		return nil, fault.New(fault.Invalid, "memory.redis",
+			"the setting agents.memory.redis is no address of a Redis server: use redis://host:port, rediss://host:port or unix:///path").Because(fault.Config)
 	}
 	if b.pool != nil {
 		_ = b.pool.Close()
@@ -96,7 +98,8 @@ func (b *Backend) connections() (*redis.Pool, error) {
 // dialer returns what connects to an address, nil for one that cannot be used.
 func dialer(address string) func(context.Context) (redis.Conn, error) {
 	options := []redis.DialOption{
-		redis.DialConnectTimeout(dialTimeout), redis.DialReadTimeout(answerIn), redis.DialWriteTimeout(answerIn), redis.DialClientName("agentls"),
+		redis.DialConnectTimeout(dialTimeout), redis.DialReadTimeout(answerIn), redis.DialWriteTimeout(answerIn),
+		redis.DialClientName("agentls"),
 	}
 	u, err := url.Parse(address)
 	switch {
@@ -141,11 +144,15 @@ func (b *Backend) explain(ctx context.Context, err error) error {
 	kind, _, _ := strings.Cut(err.Error(), " ")
 	switch kind {
 	case "OOM":
-		return fault.New(fault.Unavailable, "memory.redis", "nothing was changed, since the Redis server at %s has no memory left", at)
+		return fault.New(fault.Unavailable, "memory.redis",
+			"nothing was changed, since the Redis server at %s has no memory left", at)
 	case "NOAUTH", "WRONGPASS", "NOPERM":
-		return fault.New(fault.Unavailable, "memory.redis", "the Redis server at %s refuses: correct user and password in agents.memory.redis", at).Because(fault.Config)
+		return fault.New(fault.Unavailable, "memory.redis",
+			"the Redis server at %s refuses: correct user and password in agents.memory.redis",
+			at).Because(fault.Config)
 	}
-	return fault.New(fault.Unavailable, "memory.redis", "the Redis server at %s does not answer as it should: %w", at, err)
+	return fault.New(fault.Unavailable, "memory.redis", "the Redis server at %s does not answer as it should: %w", at,
+		err)
 }
 
 // about is what a store says of itself.
@@ -179,7 +186,8 @@ func (b *Backend) Open(ctx context.Context, p memory.Place, make *memory.Shape) 
 	}
 	var known about
 	if err := json.Unmarshal(text, &known); err != nil || known.Kind == "" {
-		return nil, fault.New(fault.Unavailable, "memory.redis", "%s in %s cannot be read: another program changed it", s.id, stores)
+		return nil, fault.New(fault.Unavailable, "memory.redis",
+			"%s in %s cannot be read: another program changed it", s.id, stores)
 	}
 	s.shape = known.Shape
 	return s, nil

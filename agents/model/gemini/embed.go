@@ -49,7 +49,9 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 	}
 	vector = r.Embeddings[0].Values
 	if req.Dimension > 0 && len(vector) != req.Dimension {
-		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%s gave a vector of the dimension %d, and not %d", req.Model, len(vector), req.Dimension)}
+		return nil, &model.Error{Class: model.Fatal,
+			Message: fmt.Sprintf("%s gave a vector of the dimension %d, and not %d", req.Model,
+				len(vector), req.Dimension)}
 	}
 	if slices.ContainsFunc(vector, func(x float32) bool { return x != x || x-x != 0 }) {
 		return nil, &model.Error{Class: model.Fatal, Message: req.Model + " gave a vector with what is no number"}
@@ -66,7 +68,8 @@ func (c *Client) embeddingError(ctx context.Context, err error) error {
 		return c.refusal(&call{status: api.Code}, api)
 	}
 	if login, ok := errors.AsType[*model.Error](err); ok {
-		return &model.Error{Class: login.Class, Status: login.Status, Message: c.clean(login.Message), Err: c.below(login.Err)}
+		return &model.Error{Class: login.Class, Status: login.Status, Message: c.clean(login.Message),
+			Err: c.below(login.Err)}
 	}
 	if errors.Is(err, errUnreadable) {
 		return &model.Error{Class: model.Fatal, Message: c.clean(err.Error())}

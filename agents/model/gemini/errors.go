@@ -84,15 +84,18 @@ func (c *Client) hide(text string) string {
 func (c *Client) failure(k *call, err, cause error) *model.Error {
 	switch {
 	case errors.Is(cause, errNoHeaders):
-		return &model.Error{Class: model.Busy, Message: fmt.Sprintf("the model did not begin to answer within %s", c.config.HeaderTimeout), Err: cause}
+		return &model.Error{Class: model.Busy, Message: fmt.Sprintf("the model did not begin to answer within %s",
+			c.config.HeaderTimeout), Err: cause}
 	case errors.Is(cause, errIdle):
-		return &model.Error{Class: model.Cut, Status: k.errorStatus(), Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.config.IdleTimeout), Err: cause}
+		return &model.Error{Class: model.Cut, Status: k.errorStatus(),
+			Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.config.IdleTimeout), Err: cause}
 	case errors.Is(cause, errTooLong):
 		class := model.Cut
 		if k.status == 0 {
 			class = model.Busy
 		}
-		return &model.Error{Class: class, Message: fmt.Sprintf("the answer took longer than %s", c.config.MaxCall), Err: cause}
+		return &model.Error{Class: class, Message: fmt.Sprintf("the answer took longer than %s",
+			c.config.MaxCall), Err: cause}
 	}
 	// It is an APIError as a value; genai never returns a pointer.
 	if api, ok := errors.AsType[genai.APIError](err); ok {
@@ -100,7 +103,8 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	}
 	if login, ok := errors.AsType[*model.Error](k.transport); ok {
 		// There is no token. What the library says of it may hold anything.
-		return &model.Error{Class: login.Class, Status: login.Status, Message: c.clean(login.Message), Err: c.below(login.Err)}
+		return &model.Error{Class: login.Class, Status: login.Status, Message: c.clean(login.Message),
+			Err: c.below(login.Err)}
 	}
 	switch {
 	case k.bodyErr != nil:
@@ -108,13 +112,15 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 	case k.transport != nil:
 		return c.connectionError(k.transport)
 	case k.status == 0 && err != nil:
-		return &model.Error{Class: model.Fatal, Message: "the request cannot be made: " + c.clean(err.Error()), Err: c.below(err)}
+		return &model.Error{Class: model.Fatal, Message: "the request cannot be made: " +
+			c.clean(err.Error()), Err: c.below(err)}
 	case err != nil:
 		return &model.Error{Class: model.Cut, Message: "the answer was cut: " + c.clean(err.Error()), Err: c.below(err)}
 	case k.incomplete:
 		return &model.Error{Class: model.Cut, Message: "the answer was cut in the middle of a chunk"}
 	case !k.began && k.stray != "":
-		return &model.Error{Class: model.Cut, Message: "the answer is not one of the Gemini API; it begins: " + c.clean(k.stray)}
+		return &model.Error{Class: model.Cut, Message: "the answer is not one of the Gemini API; it begins: " +
+			c.clean(k.stray)}
 	default:
 		return &model.Error{Class: model.Cut, Message: "the answer was cut: it ended without saying why"}
 	}
@@ -239,7 +245,8 @@ func classOf(status int, message string, details []detail) model.Class {
 		return model.Unauthorized
 	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
 		return model.Unauthorized
-	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") || (len(details) == 0 && keyWords.MatchString(message)) || keyRefused(message)):
+	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") ||
+		(len(details) == 0 && keyWords.MatchString(message)) || keyRefused(message)):
 		return model.Unauthorized
 	case status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500:
 		return model.Busy
@@ -271,7 +278,8 @@ func exhaustedQuota(message string, details []detail, wait time.Duration) string
 	}
 	told := false
 	for _, d := range details {
-		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") || d.Metadata["quota_limit_value"] == "0" {
+		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") ||
+			d.Metadata["quota_limit_value"] == "0" {
 			return noCredit
 		}
 		if strings.HasSuffix(d.Type, "google.rpc.RetryInfo") && d.RetryDelay != "" {

@@ -159,7 +159,8 @@ func New(config Config) (*Client, error) {
 	}
 	u, err := url.Parse(config.BaseURL)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-		return nil, fault.New(fault.Invalid, "gemini.new", "the base URL of the Gemini API is not an http URL; correct %s", variable).
+		return nil, fault.New(fault.Invalid, "gemini.new",
+			"the base URL of the Gemini API is not an http URL; correct %s", variable).
 			Because(fault.Config)
 	}
 	def := func(d *time.Duration, value time.Duration) {
@@ -188,7 +189,8 @@ func New(config Config) (*Client, error) {
 			http: &http.Client{Transport: base, CheckRedirect: stay, Timeout: signIn},
 		}
 	}
-	c.http = &http.Client{Transport: &transport{base: base, headerTimeout: config.HeaderTimeout, tokens: c.tokens}, CheckRedirect: stay}
+	c.http = &http.Client{Transport: &transport{base: base, headerTimeout: config.HeaderTimeout,
+		tokens: c.tokens}, CheckRedirect: stay}
 	return c, nil
 }
 
@@ -260,7 +262,8 @@ func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 		client, err := genai.NewClient(context.WithoutCancel(ctx), config)
 		if err != nil {
 			// genai prints its whole config, the key included.
-			c.err = &model.Error{Class: model.Fatal, Message: "the client of the Gemini API cannot be made: " + c.clean(err.Error())}
+			c.err = &model.Error{Class: model.Fatal, Message: "the client of the Gemini API cannot be made: " +
+				c.clean(err.Error())}
 			return
 		}
 		c.models = client.Models
@@ -363,7 +366,8 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 
 // stream reads the answer. What it returns is genai's error, or what the
 // answer's form is guilty of.
-func (g *generation) stream(ctx context.Context, models *genai.Models, id string, config *genai.GenerateContentConfig) (err error) {
+func (g *generation) stream(ctx context.Context, models *genai.Models, id string,
+	config *genai.GenerateContentConfig) (err error) {
 	defer func() {
 		// genai asserts types of what a server sends. A panic of the loop's body
 		// is not looked at: it goes on.

@@ -208,7 +208,8 @@ func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig,
 	}
 	if e.Thinking != "" {
 		budget, level := e.Think(o)
-		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true, ThinkingLevel: genai.ThinkingLevel(levelName(level))}
+		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true,
+			ThinkingLevel: genai.ThinkingLevel(levelName(level))}
 		if budget != nil {
 			config.ThinkingConfig.ThinkingBudget = new(int32(*budget))
 			// Thoughts of a model that is told not to think are refused.

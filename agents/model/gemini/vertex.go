@@ -56,13 +56,16 @@ func (v *Vertex) check(key string) error {
 	}
 	switch {
 	case v.Project == "" && key == "":
-		return fault.New(fault.Invalid, "gemini.new", "Vertex AI needs a project or an API key; set GOOGLE_CLOUD_PROJECT, or GOOGLE_API_KEY").
+		return fault.New(fault.Invalid, "gemini.new",
+			"Vertex AI needs a project or an API key; set GOOGLE_CLOUD_PROJECT, or GOOGLE_API_KEY").
 			Because(fault.AuthRequired)
 	case v.Project != "" && !projectChars.MatchString(v.Project):
-		return fault.New(fault.Invalid, "gemini.new", "%q is not the id of a Google Cloud project; correct GOOGLE_CLOUD_PROJECT", v.Project).
+		return fault.New(fault.Invalid, "gemini.new",
+			"%q is not the id of a Google Cloud project; correct GOOGLE_CLOUD_PROJECT", v.Project).
 			Because(fault.Config)
 	case !locationChars.MatchString(v.Location):
-		return fault.New(fault.Invalid, "gemini.new", "%q is not a location of Google Cloud; correct GOOGLE_CLOUD_LOCATION", v.Location).
+		return fault.New(fault.Invalid, "gemini.new",
+			"%q is not a location of Google Cloud; correct GOOGLE_CLOUD_LOCATION", v.Location).
 			Because(fault.Config)
 	}
 	return nil
@@ -202,7 +205,8 @@ func signInFailed(err error) *model.Error {
 	}
 	status := refusal.Response.StatusCode
 	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500 {
-		return &model.Error{Class: model.Busy, Status: status, Message: "signing in at Google Cloud failed: " + err.Error(), Err: err}
+		return &model.Error{Class: model.Busy, Status: status,
+			Message: "signing in at Google Cloud failed: " + err.Error(), Err: err}
 	}
 	return loginError(status, "Google Cloud refuses the credentials for Vertex AI: "+err.Error())
 }

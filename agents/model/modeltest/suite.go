@@ -74,7 +74,8 @@ func ask(t testing.TB, s Subject, req *model.Request) heard {
 }
 
 func (s *suite) request() *model.Request {
-	return &model.Request{Model: s.ID, System: "Be brief.", Messages: []model.Message{user(model.Part{Text: "Hello <you> & me."})},
+	return &model.Request{Model: s.ID, System: "Be brief.",
+		Messages: []model.Message{user(model.Part{Text: "Hello <you> & me."})},
 		Tools: []model.Declaration{{Name: "read_file", Description: "Reads a file.",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}}}
 }
@@ -111,7 +112,8 @@ func thoughts(t *testing.T, s *suite) {
 	if diff := cmp.Diff([]string{"First", "Second"}, h.subjects); diff != "" {
 		t.Error(diff)
 	}
-	want := []model.Part{{Subject: "First", Thought: "I look. Further."}, {Text: "Said."}, {Subject: "Second", Thought: "I see."}, {Text: "Done."}}
+	want := []model.Part{{Subject: "First", Thought: "I look. Further."}, {Text: "Said."},
+		{Subject: "Second", Thought: "I see."}, {Text: "Done."}}
 	if diff := cmp.Diff(want, h.answer.Message.Parts); diff != "" {
 		t.Error(diff)
 	}
@@ -136,7 +138,8 @@ func calls(t *testing.T, s *suite) {
 			h.answer.Message.Parts[i].Call = &model.Call{ID: "r1#1-" + p.Call.ID, Name: p.Call.Name, Args: p.Call.Args}
 		}
 	}
-	want := []model.Call{{ID: "p-1", Name: "read_file", Args: args}, {ID: "p-2", Name: "read_file", Args: json.RawMessage(`{}`)}}
+	want := []model.Call{{ID: "p-1", Name: "read_file", Args: args},
+		{ID: "p-2", Name: "read_file", Args: json.RawMessage(`{}`)}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
@@ -165,7 +168,8 @@ func calls(t *testing.T, s *suite) {
 		if diff := cmp.Diff([]string{"c2ln+3ovPQ/+8A==", "bGFzdA=="}, q.Signatures); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]Result{{"p-1", "read_file", "package b", false}, {"p-2", "read_file", "no path", true}}, q.Results); diff != "" {
+		if diff := cmp.Diff([]Result{{"p-1", "read_file", "package b", false}, {"p-2", "read_file", "no path", true}},
+			q.Results); diff != "" {
 			t.Error(diff)
 		}
 		if !bytes.Contains(q.Body, []byte("12345678901234567890")) {
@@ -180,10 +184,12 @@ func calls(t *testing.T, s *suite) {
 func media(t *testing.T, s *suite) {
 	u := s.New(t, Answer{Pieces: []Piece{{Text: "A cat."}}})
 	req := s.request()
-	req.Messages[0].Parts = append(req.Messages[0].Parts, model.Part{Media: &model.Media{MimeType: "image/png", Data: []byte{1, 2, 3}}})
+	req.Messages[0].Parts = append(req.Messages[0].Parts, model.Part{Media: &model.Media{MimeType: "image/png",
+		Data: []byte{1, 2, 3}}})
 	ask(t, u, req)
 	q := u.Sent()[0]
-	if q.System != "Be brief." || len(q.Tools) != 1 || q.Tools[0] != "read_file" || len(q.Media) != 1 || q.Media[0] != "image/png" {
+	if q.System != "Be brief." || len(q.Tools) != 1 || q.Tools[0] != "read_file" || len(q.Media) != 1 ||
+		q.Media[0] != "image/png" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -220,7 +226,8 @@ func cut(t *testing.T, s *suite) {
 func ends(t *testing.T, s *suite) {
 	u := s.New(t, Answer{Silent: true})
 	class(t, listen(t, t.Context(), u.Model, s.request()), model.Cut)
-	for _, pieces := range [][]Piece{nil, {{Text: ""}}, {{Thought: "Hm.", Subject: "Only"}}, {{Text: "", Signature: "YQ=="}}} {
+	for _, pieces := range [][]Piece{nil, {{Text: ""}}, {{Thought: "Hm.", Subject: "Only"}},
+		{{Text: "", Signature: "YQ=="}}} {
 		u := s.New(t, Answer{Pieces: pieces})
 		if h := ask(t, u, s.request()); h.answer.Finish != model.Empty {
 			t.Errorf("%+v: %s", pieces, h.answer.Finish)
@@ -262,9 +269,11 @@ func usage(t *testing.T, s *suite) {
 
 func classes(t *testing.T, s *suite) {
 	for fault, want := range map[Fault]model.Class{
-		RateLimit: model.Busy, Overloaded: model.Busy, ServerError: model.Busy, DailyQuota: model.Fatal, BadKey: model.Unauthorized,
-		NotPermitted: model.Fatal, BadRequest: model.Fatal, NotFound: model.Fatal, TooLarge: model.Fatal, ClientClosed: model.Fatal,
-		Unreachable: model.Busy,
+		RateLimit: model.Busy, Overloaded: model.Busy, ServerError: model.Busy, DailyQuota: model.Fatal,
+		BadKey:       model.Unauthorized,
+		NotPermitted: model.Fatal, BadRequest: model.Fatal, NotFound: model.Fatal, TooLarge: model.Fatal,
+		ClientClosed: model.Fatal,
+		Unreachable:  model.Busy,
 	} {
 		u := s.New(t, Answer{Fault: fault})
 		e := class(t, listen(t, t.Context(), u.Model, s.request()), want)

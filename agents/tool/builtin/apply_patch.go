@@ -46,11 +46,14 @@ func planPatch(ctx context.Context, env *tool.Env, args patchArgs) (*tool.Plan, 
 	files, _, err := gitdiff.Parse(strings.NewReader(normalizePatch(args.Patch)))
 	switch {
 	case err != nil:
-		return nil, tool.Errorf(tool.CodeArgs, "/patch: it is no unified diff: %s.", tool.Escape(strings.TrimPrefix(err.Error(), "gitdiff: ")))
+		return nil, tool.Errorf(tool.CodeArgs, "/patch: it is no unified diff: %s.",
+			tool.Escape(strings.TrimPrefix(err.Error(), "gitdiff: ")))
 	case len(files) == 0:
-		return nil, tool.Errorf(tool.CodeArgs, "/patch: it changes no file. Begin each file with the lines --- a/path and +++ b/path.")
+		return nil, tool.Errorf(tool.CodeArgs,
+			"/patch: it changes no file. Begin each file with the lines --- a/path and +++ b/path.")
 	case len(files) > maxPatched:
-		return nil, tool.Errorf(tool.CodeTooLarge, "The patch changes %d files, more than %d. Give it in parts.", len(files), maxPatched)
+		return nil, tool.Errorf(tool.CodeTooLarge, "The patch changes %d files, more than %d. Give it in parts.",
+			len(files), maxPatched)
 	}
 	env = tool.Together(env)
 	var all []patched
@@ -127,7 +130,8 @@ func describePatch(all []patched) *tool.Plan {
 	}
 	p.Title = "apply_patch " + strings.Join(names, ", ")
 	if len(names) > 3 {
-		p.Title = fmt.Sprintf("apply_patch %s and %s", strings.Join(names[:3], ", "), tool.Count(len(names)-3, "other file", "other files"))
+		p.Title = fmt.Sprintf("apply_patch %s and %s", strings.Join(names[:3], ", "),
+			tool.Count(len(names)-3, "other file", "other files"))
 	}
 	if ordinary && p.Risk <= tool.Medium {
 		p.Shape, p.Covers = ordinaryFiles(folders...)
@@ -145,11 +149,13 @@ func patchFile(ctx context.Context, env *tool.Env, f *gitdiff.File) (patched, er
 	shown := tool.Name(name)
 	switch {
 	case f.IsRename || f.IsCopy || (!f.IsNew && !f.IsDelete && f.OldName != f.NewName):
-		return patched{}, tool.Errorf(tool.CodeArgs, "%s: a patch does not rename or copy files. Use move_file, then patch the file at its new path.", shown)
+		return patched{}, tool.Errorf(tool.CodeArgs,
+			"%s: a patch does not rename or copy files. Use move_file, then patch the file at its new path.", shown)
 	case f.IsBinary:
 		return patched{}, tool.Errorf(tool.CodeBinary, "%s: a patch changes text only.", shown)
 	case !f.IsDelete && changesMode(f):
-		return patched{}, tool.Errorf(tool.CodeArgs, "%s: a patch does not change modes. Leave the mode lines out.", shown)
+		return patched{}, tool.Errorf(tool.CodeArgs, "%s: a patch does not change modes. Leave the mode lines out.",
+			shown)
 	case len(f.TextFragments) == 0 && !f.IsNew && !f.IsDelete:
 		return patched{}, tool.Errorf(tool.CodeArgs, "%s: there is no hunk.", shown)
 	}
@@ -162,7 +168,8 @@ func patchFile(ctx context.Context, env *tool.Env, f *gitdiff.File) (patched, er
 			return patched{}, refuseBinary(l.at, l.file)
 		}
 		if left, err := applyHunks(wholeText(l.file), f.TextFragments); err != nil || left != "" {
-			return patched{}, tool.Errorf(tool.CodeFailed, "%s: to delete it the patch must hold its whole content; or use delete_file.", shown)
+			return patched{}, tool.Errorf(tool.CodeFailed,
+				"%s: to delete it the patch must hold its whole content; or use delete_file.", shown)
 		}
 		return patched{gone: l}, nil
 	}
@@ -174,7 +181,8 @@ func patchFile(ctx context.Context, env *tool.Env, f *gitdiff.File) (patched, er
 	case f.IsNew && c.old != nil:
 		return patched{}, tool.Errorf(tool.CodeFailed, "%s exists already, and the patch makes it anew.", shown)
 	case !f.IsNew && c.old == nil:
-		return patched{}, tool.Errorf(tool.CodeNotFound, "%s does not exist. A new file begins with --- /dev/null.", shown)
+		return patched{}, tool.Errorf(tool.CodeNotFound, "%s does not exist. A new file begins with --- /dev/null.",
+			shown)
 	}
 	text, err := applyHunks(c.text(), f.TextFragments)
 	if err == nil {
@@ -398,7 +406,8 @@ func normalizePatch(patch string) string {
 			line, git = "--- "+before+"\n+++ "+after, false
 		case strings.HasPrefix(line, "@@"):
 			last := i + 1
-			for !head(last) && !strings.HasPrefix(lines[last], "@@") && (lines[last] == "" || strings.ContainsRune(` +-\`, rune(lines[last][0]))) {
+			for !head(last) && !strings.HasPrefix(lines[last], "@@") &&
+				(lines[last] == "" || strings.ContainsRune(` +-\`, rune(lines[last][0]))) {
 				last++
 			}
 			for last > i+1 && lines[last-1] == "" { // blank lines between hunks are no context

@@ -32,9 +32,11 @@ func planAsk(_ context.Context, _ *tool.Env, args askArgs) (*tool.Plan, error) {
 
 func doAsk(ctx context.Context, env *tool.Env, args askArgs) (*tool.Result, error) {
 	if env.Ask == nil {
-		return nil, tool.Errorf(tool.CodeNoPerson, "Nobody can be asked here. Go on with what you know, and say what you assumed.")
+		return nil, tool.Errorf(tool.CodeNoPerson,
+			"Nobody can be asked here. Go on with what you know, and say what you assumed.")
 	}
-	answer, err := env.Ask(ctx, tool.Question{Title: env.Agent + " asks", Message: args.Question, Choices: args.Choices})
+	answer, err := env.Ask(ctx, tool.Question{Title: env.Agent + " asks", Message: args.Question,
+		Choices: args.Choices})
 	if err != nil {
 		return nil, err
 	}
@@ -44,5 +46,6 @@ func doAsk(ctx context.Context, env *tool.Env, args askArgs) (*tool.Result, erro
 	case "decline":
 		return &tool.Result{Content: "The person declined to answer.", Display: "The person declined to answer."}, nil
 	}
-	return &tool.Result{Content: "The person dismissed the question without an answer.", Display: "The question was dismissed."}, nil
+	return &tool.Result{Content: "The person dismissed the question without an answer.",
+		Display: "The question was dismissed."}, nil
 }

@@ -45,9 +45,11 @@ func bash(reaper bool) tool.Tool {
 	},
 	"required": ["command"],
 	"additionalProperties": false
-}`, map[string]string{"cmd": "command", "dir_path": "directory", "cwd": "directory", "workdir": "directory", "is_background": "background", "run_in_background": "background"}, func(_ context.Context, env *tool.Env, args bashArgs) (*tool.Plan, error) {
-		return planBash(env, args, reaper)
-	})
+}`, map[string]string{"cmd": "command", "dir_path": "directory", "cwd": "directory", "workdir": "directory",
+		"is_background": "background", "run_in_background": "background"},
+		func(_ context.Context, env *tool.Env, args bashArgs) (*tool.Plan, error) {
+			return planBash(env, args, reaper)
+		})
 }
 
 // shellCall is a planned call of bash.
@@ -266,7 +268,8 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
 	if stuck := j.Survivors(); len(stuck) > 0 {
-		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s", tool.Count(len(stuck), "process", "processes"), listProcesses(stuck))
+		end.left = fmt.Sprintf("%s could not be ended and wait for the system: %s",
+			tool.Count(len(stuck), "process", "processes"), listProcesses(stuck))
 	}
 	if end.code != 0 {
 		end.notes = append(end.notes, wall.hint(j.Output.Stderr.Text()+j.Output.Stdout.Text())...)
@@ -301,7 +304,8 @@ func (c *shellCall) again(env *tool.Env) error {
 		return err
 	}
 	if p.Real != c.dir || !p.IsDir() {
-		return tool.Errorf(tool.CodeStale, "The folder %s is not what it was when the call was decided about. Repeat the call.", tool.Name(p.Rel))
+		return tool.Errorf(tool.CodeStale,
+			"The folder %s is not what it was when the call was decided about. Repeat the call.", tool.Name(p.Rel))
 	}
 	return nil
 }
@@ -373,7 +377,8 @@ func keepRemaining(env *tool.Env, j *process.Job, over func() (notes []string)) 
 		j.Linger(ctx)
 		return over()
 	})
-	return "what it left behind goes on until this run ends: " + names + ". Its output is not kept; start servers with background: true", true
+	return "what it left behind goes on until this run ends: " + names +
+		". Its output is not kept; start servers with background: true", true
 }
 
 // listProcesses names the first processes of a list.
@@ -460,7 +465,8 @@ func noteUnsaved(env *tool.Env, paths []string) string {
 // background starts the command for as long as the run lasts.
 func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
 	if env.Background == nil {
-		return nil, tool.Errorf(tool.CodeFailed, "Nothing can go on in the background here. Run it without background, with a timeout.")
+		return nil, tool.Errorf(tool.CodeFailed,
+			"Nothing can go on in the background here. Run it without background, with a timeout.")
 	}
 	path, err := shell(env)
 	if err != nil {

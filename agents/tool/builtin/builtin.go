@@ -29,7 +29,10 @@ type Config struct {
 
 // Tools returns the built-in tools, in the order in which they are documented.
 func (c Config) Tools() []tool.Tool {
-	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), diagnostics(), symbols(), definition(), references(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper), gitCommit(c.Reaper), webFetch(c.Web), webSearch(), saveMemory(), storeMemory(), recallMemory(), writeTodos(), getState(), setState(), askUser()}
+	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), diagnostics(), symbols(), definition(),
+		references(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper),
+		gitCommit(c.Reaper), webFetch(c.Web), webSearch(), saveMemory(), storeMemory(), recallMemory(), writeTodos(),
+		getState(), setState(), askUser()}
 }
 
 // Tools returns the built-in tools of the zero Config.
@@ -51,7 +54,8 @@ func define[A any](name string, risk tool.Risk, parameters string, aliases map[s
 		panic("builtin: no description: " + err.Error()) // the file is part of the program; a test makes every tool
 	}
 	return &builtin[A]{
-		spec:   tool.Spec{Name: name, Risk: risk, Description: strings.TrimSpace(string(text)), Parameters: json.RawMessage(parameters)},
+		spec: tool.Spec{Name: name, Risk: risk, Description: strings.TrimSpace(string(text)),
+			Parameters: json.RawMessage(parameters)},
 		schema: tool.NewSchema(json.RawMessage(parameters), aliases),
 		plan:   plan,
 	}
@@ -69,8 +73,10 @@ func (b *builtin[A]) Plan(ctx context.Context, env *tool.Env, raw json.RawMessag
 	var args A
 	if err := json.Unmarshal(canonical, &args); err != nil {
 		var misfit *json.UnmarshalTypeError
-		if errors.As(err, &misfit) && strings.HasPrefix(misfit.Value, "number ") { // an integer to the schema, which knows no sizes
-			return nil, tool.Errorf(tool.CodeArgs, "The arguments do not fit the tool:\n/%s: the %s is out of range", strings.ReplaceAll(misfit.Field, ".", "/"), misfit.Value)
+		if errors.As(err, &misfit) && strings.HasPrefix(misfit.Value,
+			"number ") { // an integer to the schema, which knows no sizes
+			return nil, tool.Errorf(tool.CodeArgs, "The arguments do not fit the tool:\n/%s: the %s is out of range",
+				strings.ReplaceAll(misfit.Field, ".", "/"), misfit.Value)
 		}
 		return nil, fmt.Errorf("arguments that fit their schema do not fit %s: %w", b.spec.Name, err)
 	}
@@ -86,8 +92,10 @@ func (b *builtin[A]) Plan(ctx context.Context, env *tool.Env, raw json.RawMessag
 // fileAliases are the other spellings of a file's argument, folderAliases those
 // of a folder's (spec 4.1).
 var (
-	fileAliases   = map[string]string{"path": "file_path", "absolute_path": "file_path", "filePath": "file_path", "filename": "file_path", "file": "file_path"}
-	folderAliases = map[string]string{"path": "dir_path", "absolute_path": "dir_path", "dirPath": "dir_path", "directory": "dir_path", "dir": "dir_path"}
+	fileAliases = map[string]string{"path": "file_path", "absolute_path": "file_path", "filePath": "file_path",
+		"filename": "file_path", "file": "file_path"}
+	folderAliases = map[string]string{"path": "dir_path", "absolute_path": "dir_path", "dirPath": "dir_path",
+		"directory": "dir_path", "dir": "dir_path"}
 )
 
 // join returns the entries of several alias tables in one.
@@ -128,7 +136,8 @@ func explain(err error, p tool.Place) error {
 	case fault.Invalid:
 		return tool.Errorf(tool.CodeTooLarge, "%s: %s", name, fault.Message(err))
 	case fault.Stale:
-		return tool.Errorf(tool.CodeStale, "%s changed while it was worked on. Read it again and repeat the call with what it holds now.", name)
+		return tool.Errorf(tool.CodeStale,
+			"%s changed while it was worked on. Read it again and repeat the call with what it holds now.", name)
 	case fault.Unavailable:
 		return tool.Errorf(tool.CodeFailed, "%s: %s", name, fault.Message(err))
 	}

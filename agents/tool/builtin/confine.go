@@ -27,7 +27,8 @@ type sandboxedCommand struct {
 
 // confine puts a command that has not been started behind the wall of the call's
 // Env, with an access. The caller calls release, whether it was started or not.
-func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access, reaper bool) (*sandboxedCommand, error) {
+func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access,
+	reaper bool) (*sandboxedCommand, error) {
 	c := &sandboxedCommand{cmd: cmd, reaper: reaper, env: env}
 	if env.Sandbox == nil {
 		return c, nil
@@ -63,7 +64,8 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 		c.network.end()
 	}
 	if errors.Is(err, sandbox.ErrNoWall) {
-		return nil, tool.Errorf(tool.CodeDenied, "Commands do not run here: no sandbox works on this machine, and the person's settings require one (tools.sandbox.mode).")
+		return nil, tool.Errorf(tool.CodeDenied,
+			"Commands do not run here: no sandbox works on this machine, and the person's settings require one (tools.sandbox.mode).")
 	}
 	return c, err
 }
@@ -180,9 +182,12 @@ func (c *sandboxedCommand) hint(output string) []string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(output, w) })
 	}
-	network := says("Could not resolve host", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
-		"network is unreachable", "ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "dial tcp", "socket: operation not permitted", "ENETUNREACH")
-	writing := says("Read-only file system", "read-only file system", "EROFS", "Permission denied", "permission denied", "EACCES")
+	network := says("Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
+		"Network is unreachable",
+		"network is unreachable", "ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "dial tcp",
+		"socket: operation not permitted", "ENETUNREACH")
+	writing := says("Read-only file system", "read-only file system", "EROFS", "Permission denied",
+		"permission denied", "EACCES")
 	hidden := ""
 	if says("Device or resource busy", "unsupported file type", "can only add regular files", "would be overwritten by",
 		"local modifications", "Unable to process path") {
@@ -190,7 +195,8 @@ func (c *sandboxedCommand) hint(output string) []string {
 	}
 	switch access := c.spec.Access; {
 	case hidden != "":
-		return []string{"the sandbox hides " + hidden + " from commands, since it holds credentials: it cannot be changed, " +
+		return []string{"the sandbox hides " + hidden +
+			" from commands, since it holds credentials: it cannot be changed, " +
 			"and git takes it for changed; name the other files (git restore src, git add src), or call again with access: full"}
 	case network && c.network != nil:
 		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: full"}

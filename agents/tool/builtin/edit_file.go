@@ -33,7 +33,8 @@ func editFile() tool.Tool {
 	},
 	"required": ["file_path", "old_string", "new_string"],
 	"additionalProperties": false
-}`, join(fileAliases, map[string]string{"old_str": "old_string", "oldString": "old_string", "new_str": "new_string", "newString": "new_string"}), planEdit)
+}`, join(fileAliases, map[string]string{"old_str": "old_string", "oldString": "old_string", "new_str": "new_string",
+		"newString": "new_string"}), planEdit)
 }
 
 func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, error) {
@@ -51,9 +52,11 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	case c.old == nil && args.OldString == "":
 		return c.plan(args.NewString), nil
 	case c.old == nil:
-		return nil, tool.Errorf(tool.CodeNotFound, "%s does not exist. An empty old_string makes it.", tool.Name(c.at.Rel))
+		return nil, tool.Errorf(tool.CodeNotFound, "%s does not exist. An empty old_string makes it.",
+			tool.Name(c.at.Rel))
 	case args.OldString == "":
-		return nil, tool.Errorf(tool.CodeArgs, "%s exists: old_string must be the text to replace.", tool.Name(c.at.Rel))
+		return nil, tool.Errorf(tool.CodeArgs, "%s exists: old_string must be the text to replace.",
+			tool.Name(c.at.Rel))
 	}
 	if err := ctx.Err(); err != nil { // what follows takes as long as the file
 		return nil, err
@@ -62,7 +65,8 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	if errors.Is(err, errNoMatch) {
 		if fixed, ok := correct(ctx, env, c.old.Text, args); ok {
 			p := c.plan(fixed)
-			p.Preview.Notes = append(p.Preview.Notes, "old_string did not occur in the file; a model corrected the white space or the escaping in it")
+			p.Preview.Notes = append(p.Preview.Notes,
+				"old_string did not occur in the file; a model corrected the white space or the escaping in it")
 			return p, nil
 		}
 	}
@@ -154,7 +158,8 @@ func replace(text, old, fresh string, expected int) (string, error) {
 
 func wrongCount(n, expected int) error {
 	if n == 1 {
-		return fmt.Errorf("old_string matches at 1 place, not at %d. Set expected_replacements to 1 if that is meant", expected)
+		return fmt.Errorf("old_string matches at 1 place, not at %d. Set expected_replacements to 1 if that is meant",
+			expected)
 	}
 	return fmt.Errorf("old_string matches at %d places, not at %d. Give more lines around the change so that it is unambiguous, or set expected_replacements to %d if all are meant", n, expected, n)
 }

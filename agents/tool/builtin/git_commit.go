@@ -73,12 +73,15 @@ func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error
 			c.folder = p.Folder
 		}
 		if p.Folder != c.folder {
-			return nil, tool.Errorf(tool.CodeArgs, "/paths: %s and %s lie in two workspace folders; commit them one after the other.", tool.Name(c.Paths[0]), tool.Name(path))
+			return nil, tool.Errorf(tool.CodeArgs,
+				"/paths: %s and %s lie in two workspace folders; commit them one after the other.",
+				tool.Name(c.Paths[0]), tool.Name(path))
 		}
 		c.paths = append(c.paths, p.Real)
 	}
 	if (c.folder == env.Folder && !env.Trusted) || slices.Contains(env.Strange, c.folder) {
-		return nil, tool.Errorf(tool.CodeDenied, "Nothing is committed in %s: the person does not trust the folder.", tool.Name(c.folder))
+		return nil, tool.Errorf(tool.CodeDenied, "Nothing is committed in %s: the person does not trust the folder.",
+			tool.Name(c.folder))
 	}
 	if err := c.open(ctx, env); err != nil {
 		return nil, err
@@ -143,7 +146,8 @@ func (c *commitCall) explain(err error) error {
 
 // look finds what would be committed, and returns it for people.
 func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, err error) {
-	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all", "--"}
+	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
+		"--ignore-submodules=all", "--"}
 	out, err := c.repo.Run(ctx, git.Command{Args: append(args, c.paths...)})
 	if err != nil {
 		return nil, c.explain(err)
@@ -156,14 +160,17 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 		}
 		state, rel := entry[:2], entry[3:]
 		if strings.HasSuffix(rel, "/") {
-			return nil, tool.Errorf(tool.CodeDenied, "%s is a repository of its own; it is not committed to this one.", tool.Name(rel))
+			return nil, tool.Errorf(tool.CodeDenied, "%s is a repository of its own; it is not committed to this one.",
+				tool.Name(rel))
 		}
 		p, err := tool.ResolveLink(env, filepath.Join(c.folder, filepath.FromSlash(rel)))
 		if err != nil {
 			return nil, err
 		}
 		if p.Credential {
-			return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials; it is not committed. Name the other files one by one, or add it to .gitignore.", tool.Name(rel))
+			return nil, tool.Errorf(tool.CodeDenied,
+				"%s holds credentials; it is not committed. Name the other files one by one, or add it to .gitignore.",
+				tool.Name(rel))
 		}
 		if state == "??" {
 			fresh = append(fresh, rel)
@@ -177,16 +184,22 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 	}
 	c.files, c.fresh = slices.Concat(fresh, known), len(fresh)
 	if len(strings.Join(c.files, " ")) > maxNames {
-		return nil, tool.Errorf(tool.CodeTooLarge, "%d files are too many for one commit of this tool; name fewer paths, and make several commits.", len(c.files))
+		return nil, tool.Errorf(tool.CodeTooLarge,
+			"%d files are too many for one commit of this tool; name fewer paths, and make several commits.",
+			len(c.files))
 	}
 	if len(c.files) == 0 {
-		return nil, tool.Errorf(tool.CodeFailed, "There is nothing to commit: %s did not change since the last commit, or git ignores it.", tool.Name(strings.Join(c.Paths, ", ")))
+		return nil, tool.Errorf(tool.CodeFailed,
+			"There is nothing to commit: %s did not change since the last commit, or git ignores it.",
+			tool.Name(strings.Join(c.Paths, ", ")))
 	}
 	if more := len(c.files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	stat := []string{"diff", "--shortstat", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "HEAD", "--"}
-	if out, err := c.repo.Run(ctx, git.Command{Args: append(stat, c.paths...)}); err == nil && len(out) > 0 { // else there is no commit yet
+	stat := []string{"diff", "--shortstat", "--no-ext-diff", "--no-textconv", "--no-renames",
+		"--ignore-submodules=all", "HEAD", "--"}
+	if out, err := c.repo.Run(ctx, git.Command{Args: append(stat, c.paths...)}); err == nil &&
+		len(out) > 0 { // else there is no commit yet
 		lines = append(lines, "in files that git knows: "+strings.TrimSpace(string(out)))
 	}
 	return lines, nil
@@ -218,7 +231,8 @@ func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error
 	defer leave()
 	for i, path := range c.Paths {
 		if now, err := tool.ResolveLink(env, path); err != nil || now.Real != c.paths[i] {
-			return nil, tool.Errorf(tool.CodeStale, "%s is not where it was when the call was decided about. Repeat the call.", tool.Name(path))
+			return nil, tool.Errorf(tool.CodeStale,
+				"%s is not where it was when the call was decided about. Repeat the call.", tool.Name(path))
 		}
 	}
 	if err := c.lookAgain(ctx, env); err != nil {
@@ -245,7 +259,9 @@ func (c *commitCall) lookAgain(ctx context.Context, env *tool.Env) error {
 	}
 	for _, now := range c.shown {
 		if !slices.Contains(before, now) {
-			return tool.Errorf(tool.CodeStale, "The files to commit are not those that the call was decided about: %s. Repeat the call.", tool.Name(now))
+			return tool.Errorf(tool.CodeStale,
+				"The files to commit are not those that the call was decided about: %s. Repeat the call.",
+				tool.Name(now))
 		}
 	}
 	return tool.Errorf(tool.CodeStale, "Some of the files to commit are as in the last commit again. Repeat the call.")
@@ -269,7 +285,8 @@ func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note strin
 	defer cancel()
 	j := newJob(env, c.folder)
 	defer j.Output.Close()
-	cmd := j.Command(path, append([]string{"bash", "--noprofile", "--norc", "-c", commitScript, "git_commit", c.Message, strconv.Itoa(c.fresh)}, c.files...), nil)
+	cmd := j.Command(path, append([]string{"bash", "--noprofile", "--norc", "-c", commitScript, "git_commit", c.Message,
+		strconv.Itoa(c.fresh)}, c.files...), nil)
 	cmd.Stdout, cmd.Stderr = j.Output.Stdout, j.Output.Stderr
 	wall, err := confine(limited, env, cmd, sandbox.Write, c.reaper)
 	if err != nil {
@@ -315,7 +332,8 @@ func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string)
 	fields := strings.Split(string(attrs), "\x00") // path, attribute, value
 	for i := 2; i < len(fields); i += 3 {
 		if v := fields[i]; v != "unspecified" && v != "unset" && v != "set" {
-			return nil, tool.Errorf(tool.CodeDenied, "%s goes through the filter %s of git, which only runs in a sandbox, and there is none here. The person can commit it.", tool.Name(fields[i-2]), tool.Name(v))
+			return nil, tool.Errorf(tool.CodeDenied,
+				"%s goes through the filter %s of git, which only runs in a sandbox, and there is none here. The person can commit it.", tool.Name(fields[i-2]), tool.Name(v))
 		}
 	}
 	commands := [][]string{
@@ -333,7 +351,8 @@ func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string)
 	}
 	subject, _, _ := strings.Cut(string(out), "\n")
 	return &tool.Result{
-		Content: note + "Committed. Hooks of the repository were not run, since there is no sandbox here.\n" + string(out),
+		Content: note + "Committed. Hooks of the repository were not run, since there is no sandbox here.\n" +
+			string(out),
 		Display: "Committed " + tool.Name(subject) + " (without the repository's hooks)",
 	}, nil
 }

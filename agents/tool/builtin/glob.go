@@ -56,7 +56,8 @@ func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, erro
 		return nil, tool.Errorf(tool.CodeArgs, "/dir_path: %s is no folder.", tool.Name(p.Rel))
 	}
 	return &tool.Plan{
-		Risk: tool.Safe, Why: "lists files", Title: "glob " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real}, Skips: true,
+		Risk: tool.Safe, Why: "lists files", Title: "glob " + tool.Name(args.Pattern), Path: p.Real,
+		Reads: []string{p.Real}, Skips: true,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 			return doGlob(ctx, env, pattern, dirPath)
 		},
@@ -141,5 +142,6 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 results]\n")
 	}
 	b.WriteString(omissionNote(out))
-	return &tool.Result{Taint: taint, Content: b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
+	return &tool.Result{Taint: taint, Content: b.String(), Display: fmt.Sprintf("Found %s for %s",
+		tool.Count(len(all), "file", "files"), tool.Name(pattern))}, nil
 }

@@ -96,7 +96,8 @@ func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, erro
 		return nil, err
 	}
 	return &tool.Plan{
-		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real, Reads: []string{p.Real}, Skips: true,
+		Risk: tool.Safe, Why: "searches files", Title: "grep " + tool.Name(args.Pattern), Path: p.Real,
+		Reads: []string{p.Real}, Skips: true,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doGrep(ctx, env, args) },
 	}, nil
 }
@@ -111,7 +112,8 @@ func searchable(env *tool.Env, path string) (tool.Place, error) {
 	case p.Credential && !p.Revealed:
 		return p, tool.Errorf(tool.CodeDenied, "%s holds credentials and is not searched.", tool.Name(p.Rel))
 	case !p.IsDir() && !p.Info.Mode().IsRegular():
-		return p, tool.Errorf(tool.CodeFailed, "%s is neither a folder nor a regular file; it cannot be searched.", tool.Name(p.Rel))
+		return p, tool.Errorf(tool.CodeFailed, "%s is neither a folder nor a regular file; it cannot be searched.",
+			tool.Name(p.Rel))
 	}
 	return p, nil
 }
@@ -266,7 +268,8 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	if total == 0 {
 		text := fmt.Sprintf("No match for %s in %s.", tool.Name(args.Pattern), where)
 		if partial {
-			text = fmt.Sprintf("No match for %s in the part of %s that was searched in %v.", tool.Name(args.Pattern), where, searchTime/time.Second*time.Second)
+			text = fmt.Sprintf("No match for %s in the part of %s that was searched in %v.", tool.Name(args.Pattern),
+				where, searchTime/time.Second*time.Second)
 		}
 		if out := omissionNote(len(q.denied)); out != "" {
 			text += "\n" + out
@@ -286,7 +289,8 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 		b.WriteString("[partial: the search was stopped after 5 seconds or 10,000 matches]\n")
 	}
 	b.WriteString(omissionNote(len(q.denied)))
-	return &tool.Result{Taint: q.taint(found), Content: head + b.String(), Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
+	return &tool.Result{Taint: q.taint(found), Content: head + b.String(),
+		Display: fmt.Sprintf("Found %s for %s", tool.Count(total, "match", "matches"), tool.Name(args.Pattern))}
 }
 
 // taint returns the worst taint of the files that matched: also how many do

@@ -98,8 +98,10 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 		return nil, false, errEngine
 	}
 	args := []string{
-		"--no-config", "--json", "--hidden", "--no-messages", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global",
-		"--no-ignore-parent", "--no-require-git", "--max-filesize", strconv.Itoa(maxSearched), "--context", strconv.Itoa(q.context),
+		"--no-config", "--json", "--hidden", "--no-messages", "--no-ignore-dot",
+		"--no-ignore-exclude", "--no-ignore-global",
+		"--no-ignore-parent", "--no-require-git", "--max-filesize", strconv.Itoa(maxSearched), "--context",
+		strconv.Itoa(q.context),
 	}
 	for name := range skipped {
 		args = append(args, "--glob", "!"+name)

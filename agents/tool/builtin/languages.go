@@ -30,9 +30,11 @@ type diagnosticsArgs struct {
 }
 
 func diagnostics() tool.Tool {
-	return define("diagnostics", tool.Safe, `{"type": "object", "properties": {`+fileProperty+`}, "additionalProperties": false}`, fileAliases,
+	return define("diagnostics", tool.Safe,
+		`{"type": "object", "properties": {`+fileProperty+`}, "additionalProperties": false}`, fileAliases,
 		func(_ context.Context, env *tool.Env, args diagnosticsArgs) (*tool.Plan, error) {
-			return planQuery(env, tool.LanguageQuery{Kind: tool.Diagnostics, Fresh: args.FilePath != ""}, args.FilePath, "")
+			return planQuery(env, tool.LanguageQuery{Kind: tool.Diagnostics,
+				Fresh: args.FilePath != ""}, args.FilePath, "")
 		})
 }
 
@@ -49,9 +51,11 @@ func symbols() tool.Tool {
 		"query": {"type": "string", "minLength": 1, "maxLength": 200, "description": "A part of the symbols' names."}
 	},
 	"additionalProperties": false
-}`, join(fileAliases, map[string]string{"name": "query"}), func(_ context.Context, env *tool.Env, args symbolsArgs) (*tool.Plan, error) {
+}`, join(fileAliases, map[string]string{"name": "query"}), func(_ context.Context, env *tool.Env,
+		args symbolsArgs) (*tool.Plan, error) {
 		if args.FilePath == "" && args.Query == "" {
-			return nil, tool.Errorf(tool.CodeArgs, "Give file_path for the symbols of a file, or query for those of the workspace.")
+			return nil, tool.Errorf(tool.CodeArgs,
+				"Give file_path for the symbols of a file, or query for those of the workspace.")
 		}
 		return planQuery(env, tool.LanguageQuery{Kind: tool.Symbols, Name: args.Query}, args.FilePath, "")
 	})
@@ -77,7 +81,8 @@ func navigating(kind string) tool.Tool {
 	},
 	"required": ["file_path", "symbol"],
 	"additionalProperties": false
-}`, join(fileAliases, map[string]string{"name": "symbol"}), func(_ context.Context, env *tool.Env, args navigateArgs) (*tool.Plan, error) {
+}`, join(fileAliases, map[string]string{"name": "symbol"}), func(_ context.Context, env *tool.Env,
+		args navigateArgs) (*tool.Plan, error) {
 		return planQuery(env, tool.LanguageQuery{Kind: kind, Line: args.Line}, args.FilePath, args.Symbol)
 	})
 }
@@ -103,9 +108,11 @@ func planQuery(env *tool.Env, q tool.LanguageQuery, file, symbol string) (*tool.
 }
 
 // queryLanguages asks and shows what was found.
-func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, file, symbol string) (*tool.Result, error) {
+func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, file,
+	symbol string) (*tool.Result, error) {
 	if env.Languages == nil {
-		return nil, tool.Errorf(tool.CodeFailed, "There is no editor here that answers questions about code. Use grep and read_file, or the project's own compiler or linter.")
+		return nil, tool.Errorf(tool.CodeFailed,
+			"There is no editor here that answers questions about code. Use grep and read_file, or the project's own compiler or linter.")
 	}
 	env = tool.Together(env)
 	if file != "" {
@@ -121,7 +128,8 @@ func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, fi
 	}
 	found, err := env.Languages.Query(ctx, q)
 	if err != nil && ctx.Err() == nil {
-		return nil, tool.Errorf(tool.CodeFailed, "The editor's language servers cannot be asked: %s. Use grep and read_file, or the project's own compiler or linter.", tool.Escape(fault.Message(err)))
+		return nil, tool.Errorf(tool.CodeFailed,
+			"The editor's language servers cannot be asked: %s. Use grep and read_file, or the project's own compiler or linter.", tool.Escape(fault.Message(err)))
 	}
 	if err != nil {
 		return nil, err
@@ -160,9 +168,12 @@ func locate(text, symbol string, line uint32) (uint32, string, error) {
 		}
 	}
 	if line > 0 {
-		return 0, "", tool.Errorf(tool.CodeNotFound, "%s does not stand on line %d. Read the file again, or leave line out.", tool.Name(symbol), line)
+		return 0, "", tool.Errorf(tool.CodeNotFound,
+			"%s does not stand on line %d. Read the file again, or leave line out.", tool.Name(symbol), line)
 	}
-	return 0, "", tool.Errorf(tool.CodeNotFound, "%s does not stand in the file as a word. Read the file, and give the name as it stands there.", tool.Name(symbol))
+	return 0, "", tool.Errorf(tool.CodeNotFound,
+		"%s does not stand in the file as a word. Read the file, and give the name as it stands there.",
+		tool.Name(symbol))
 }
 
 func letter(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }

@@ -61,7 +61,8 @@ func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error)
 		}
 	}
 	return &tool.Plan{
-		Risk: tool.Safe, Why: "lists a folder", Title: "ls " + tool.Name(p.Rel), Path: p.Real, Reads: []string{p.Real}, Skips: true,
+		Risk: tool.Safe, Why: "lists a folder", Title: "ls " + tool.Name(p.Rel), Path: p.Real,
+		Reads: []string{p.Real}, Skips: true,
 		Do: func(context.Context, *tool.Env) (*tool.Result, error) { return doList(env, args) },
 	}, nil
 }
@@ -112,7 +113,8 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 	if more := len(entries) - maxEntries; more > 0 {
 		fmt.Fprintf(&b, "[%d more are left out: narrow it with ignore, or search with glob]\n", more)
 	}
-	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %s of %s", tool.Count(len(entries), "entry", "entries"), tool.Name(p.Rel))}, nil
+	return &tool.Result{Content: b.String(), Display: fmt.Sprintf("Listed %s of %s",
+		tool.Count(len(entries), "entry", "entries"), tool.Name(p.Rel))}, nil
 }
 
 // entriesOf returns what is in a folder, and its handle, which the caller closes.

@@ -127,10 +127,13 @@ func attach(p tool.Place, f *tool.File) (*model.Media, string, error) {
 	}
 	name := tool.Name(p.Rel)
 	if err != nil {
-		return nil, "", tool.Errorf(tool.CodeBinary, "%s begins like %s, but is damaged: %v. It is not shown.", name, a.mime, err)
+		return nil, "", tool.Errorf(tool.CodeBinary, "%s begins like %s, but is damaged: %v. It is not shown.", name,
+			a.mime, err)
 	}
 	if len(f.Data) > maxMedia {
-		return nil, "", tool.Errorf(tool.CodeTooLarge, "%s is %s of %d bytes; at most %d can be looked at. Make a smaller copy of it and read that.", name, a.mime, len(f.Data), maxMedia)
+		return nil, "", tool.Errorf(tool.CodeTooLarge,
+			"%s is %s of %d bytes; at most %d can be looked at. Make a smaller copy of it and read that.", name, a.mime,
+			len(f.Data), maxMedia)
 	}
 	what := fmt.Sprintf("%s, %d bytes", a.mime, len(f.Data))
 	if a.width > 0 {

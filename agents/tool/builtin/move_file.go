@@ -44,7 +44,8 @@ func moveFile() tool.Tool {
 	"additionalProperties": false
 }`, join(fileAliases, map[string]string{
 		"source": "file_path", "from": "file_path", "old_path": "file_path", "source_path": "file_path",
-		"destination": "new_path", "to": "new_path", "target": "new_path", "destination_path": "new_path", "newPath": "new_path",
+		"destination": "new_path", "to": "new_path", "target": "new_path", "destination_path": "new_path",
+		"newPath": "new_path",
 	}), planMove)
 }
 
@@ -64,7 +65,8 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*removedFile, 
 	name := tool.Name(p.Rel)
 	// What is meant, the link or the file, a person could not tell from the name.
 	if info, err := os.Lstat(p.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, tool.Errorf(tool.CodeFailed, "%s is a link to %s. Name the file itself; a link stays.", tool.Name(path), name)
+		return nil, tool.Errorf(tool.CodeFailed, "%s is a link to %s. Name the file itself; a link stays.",
+			tool.Name(path), name)
 	}
 	if p.IsDir() {
 		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder. Give one file at a time.", name)
@@ -107,7 +109,8 @@ func sameWay(env *tool.Env, path string, was tool.Place) error {
 		return err
 	}
 	if now.Real != was.Real || now.Sealed != "" || now.Protected != was.Protected {
-		return tool.Errorf(tool.CodeStale, "%s leads elsewhere than when the call was decided about. Repeat the call.", tool.Name(path))
+		return tool.Errorf(tool.CodeStale, "%s leads elsewhere than when the call was decided about. Repeat the call.",
+			tool.Name(path))
 	}
 	return nil
 }
@@ -119,7 +122,8 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 	}
 	name, change := tool.Name(l.at.Rel), l.removal()
 	p := &tool.Plan{
-		Risk: tool.High, Why: "deletes a file", Title: "delete_file " + name, Path: l.at.Real, Writes: []string{l.at.Real},
+		Risk: tool.High, Why: "deletes a file", Title: "delete_file " + name, Path: l.at.Real,
+		Writes:  []string{l.at.Real},
 		Preview: tool.Preview{Kind: "diff", OldText: l.file.Text, Patch: change.Patch},
 	}
 	if l.at.Protected {
@@ -136,7 +140,8 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 		if err := env.Edits.Delete(ctx, l.at.Real, l.file.Digest, "delete_file "+name); err != nil {
 			return nil, unchangedError(err, l.at)
 		}
-		return &tool.Result{Content: "Deleted " + name + ".", Display: "Deleted " + name, Changes: []activity.Change{change}}, nil
+		return &tool.Result{Content: "Deleted " + name + ".", Display: "Deleted " + name,
+			Changes: []activity.Change{change}}, nil
 	}
 	return p, nil
 }
@@ -166,11 +171,14 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 	case scriptsChange(l.at.Real, text, ""), scriptsChange(to.Real, "", text):
 		p.Risk, p.Why = tool.High, "changes what package managers run"
 	case len(remote) > 0 && len(newRemoteSchemas(l.at.Real, "", text)) == 0:
-		p.Risk, p.Why = tool.High, "makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote, ", ")
+		p.Risk, p.Why = tool.High,
+			"makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote,
+				", ")
 	default:
 		p.Shape, p.Covers = ordinaryFiles(l.at.Folder, to.Folder)
 	}
-	if tool.Suspicious(args.FilePath) || tool.Suspicious(args.NewPath) || tool.Suspicious(l.at.Rel) || tool.Suspicious(to.Rel) {
+	if tool.Suspicious(args.FilePath) || tool.Suspicious(args.NewPath) || tool.Suspicious(l.at.Rel) ||
+		tool.Suspicious(to.Rel) {
 		p.Risk = p.Risk.Raise()
 		p.Why += "; a name holds characters that are not seen"
 		p.Shape, p.Covers = "", ""
@@ -206,7 +214,8 @@ func newTarget(env *tool.Env, path string) (tool.Place, error) {
 	case err != nil:
 		return p, err
 	case p.IsDir() || p.Rel == "." || strings.HasSuffix(path, "/"):
-		return p, tool.Errorf(tool.CodeArgs, "/new_path: %s is a folder; give the whole path of the file.", tool.Name(path))
+		return p, tool.Errorf(tool.CodeArgs, "/new_path: %s is a folder; give the whole path of the file.",
+			tool.Name(path))
 	case p.Exists():
 		return p, tool.Errorf(tool.CodeFailed, "%s exists already, and nothing is overwritten.", tool.Name(p.Rel))
 	}

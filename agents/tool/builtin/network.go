@@ -162,5 +162,6 @@ func (a *allowance) waiting(env *tool.Env) *tool.Env {
 
 // errNetwork says that a command has no proxy to reach the network by.
 func errNetwork(err error) error {
-	return tool.Errorf(tool.CodeFailed, "The command was not run: the proxy for its network could not be started: %s.", fmt.Sprint(err))
+	return tool.Errorf(tool.CodeFailed, "The command was not run: the proxy for its network could not be started: %s.",
+		fmt.Sprint(err))
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func inWorkspace(env *tool.Env, path string) bool {
-	return tool.Within(env.Folder, path) || slices.ContainsFunc(env.Folders, func(f string) bool { return tool.Within(f, path) })
+	return tool.Within(env.Folder, path) || slices.ContainsFunc(env.Folders,
+		func(f string) bool { return tool.Within(f, path) })
 }
 
 // executable reports whether path is a file that may be run.

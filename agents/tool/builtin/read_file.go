@@ -47,8 +47,9 @@ func planRead(_ context.Context, env *tool.Env, args readArgs) (*tool.Plan, erro
 		return nil, err
 	}
 	plan := &tool.Plan{
-		Risk: tool.Safe, Why: "reads a file", Title: "read_file " + tool.Name(p.Rel), Path: p.Real, Reads: []string{p.Real},
-		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doRead(ctx, env, args) },
+		Risk: tool.Safe, Why: "reads a file", Title: "read_file " + tool.Name(p.Rel), Path: p.Real,
+		Reads: []string{p.Real},
+		Do:    func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return doRead(ctx, env, args) },
 	}
 	if tool.Suspicious(args.FilePath) {
 		plan.Risk, plan.Why = plan.Risk.Raise(), "reads a file whose name holds characters that are not seen"
@@ -69,7 +70,9 @@ func readable(env *tool.Env, path string) (tool.Place, error) {
 // unreadable is the refusal of a place that holds credentials, nil for any other.
 func unreadable(p tool.Place) error {
 	if p.Credential && !p.Revealed {
-		return tool.Errorf(tool.CodeDenied, "%s holds credentials and is not read. The person can allow exactly this file in their own settings.", tool.Name(p.Rel))
+		return tool.Errorf(tool.CodeDenied,
+			"%s holds credentials and is not read. The person can allow exactly this file in their own settings.",
+			tool.Name(p.Rel))
 	}
 	return nil
 }
@@ -78,7 +81,8 @@ func unreadable(p tool.Place) error {
 // other.
 func secretive(env *tool.Env, p tool.Place, text string) error {
 	if why := secretIn(env, p.Real, text); why != "" {
-		return tool.Errorf(tool.CodeDenied, "%s is not read: it holds %s. The person can allow exactly this file in their own settings, or move the secret out of it.", tool.Name(p.Rel), why)
+		return tool.Errorf(tool.CodeDenied,
+			"%s is not read: it holds %s. The person can allow exactly this file in their own settings, or move the secret out of it.", tool.Name(p.Rel), why)
 	}
 	return nil
 }
@@ -100,7 +104,8 @@ func omissionNote(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("[%s left out: a rule of the settings keeps this tool from them]\n", tool.Count(n, "file is", "files are"))
+	return fmt.Sprintf("[%s left out: a rule of the settings keeps this tool from them]\n",
+		tool.Count(n, "file is", "files are"))
 }
 
 // fetch reads a file for the model, as the person sees it. Each tool that shows
@@ -113,7 +118,8 @@ func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.F
 		return p, nil, err
 	}
 	if denied(env, p.Real) {
-		return p, nil, tool.Errorf(tool.CodeDenied, "%s is not read: a rule of the settings forbids it.", tool.Name(p.Rel))
+		return p, nil, tool.Errorf(tool.CodeDenied, "%s is not read: a rule of the settings forbids it.",
+			tool.Name(p.Rel))
 	}
 	var f *tool.File
 	if p.Blob {
@@ -160,7 +166,8 @@ func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, er
 		return nil, err
 	}
 	note(env, p, f)
-	return &tool.Result{Content: e.content, Display: fmt.Sprintf("Read %s from %s", tool.Count(e.lines, "line", "lines"), tool.Name(p.Rel))}, nil
+	return &tool.Result{Content: e.content, Display: fmt.Sprintf("Read %s from %s",
+		tool.Count(e.lines, "line", "lines"), tool.Name(p.Rel))}, nil
 }
 
 // refuseBinary says what a file is that is no text.
@@ -205,7 +212,8 @@ func extract(text string, args readArgs, maxRunes int) (excerpt, error) {
 		return excerpt{content: "The file is empty.", whole: true}, nil
 	}
 	if args.Offset >= total {
-		return excerpt{}, tool.Errorf(tool.CodeArgs, "The file has %d lines, so there is nothing after offset %d.", total, args.Offset)
+		return excerpt{}, tool.Errorf(tool.CodeArgs, "The file has %d lines, so there is nothing after offset %d.",
+			total, args.Offset)
 	}
 	limit := args.Limit
 	if limit == 0 {

@@ -75,7 +75,8 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 	}
 	base, below := doublestar.SplitPattern(pattern)
 	if slices.Contains(strings.Split(below, "/"), "..") {
-		return wish{}, tool.Errorf(tool.CodeOutside, "/include/%d: a pattern cannot lead upwards with .. behind a wildcard.", i)
+		return wish{}, tool.Errorf(tool.CodeOutside,
+			"/include/%d: a pattern cannot lead upwards with .. behind a wildcard.", i)
 	}
 	at, err = tool.Resolve(env, base)
 	return wish{base, below, at}, err
@@ -120,7 +121,8 @@ type match struct {
 
 // gather returns the files that the wishes mean, by path, each once, and those
 // that a rule keeps the tool from.
-func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, out map[string]bool, partial bool, err error) {
+func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, out map[string]bool,
+	partial bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	known := make(map[string]*match)
@@ -164,7 +166,8 @@ func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, ou
 
 // below adds the files below a folder that the pattern matches, and documents
 // that are only in the editor yet. It reports whether it was stopped early.
-func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m match, inFolder string)) (partial bool, err error) {
+func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m match,
+	inFolder string)) (partial bool, err error) {
 	dir, err := open(w.at)
 	if err != nil {
 		return false, err

@@ -53,7 +53,8 @@ func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan
 	}
 	done := c.applied(text)
 	p := &tool.Plan{
-		Risk: tool.Low, Why: "keeps a fact that every agent is told from now on, in " + whose, Title: "save_memory " + tool.Name(fact), Path: c.at.Real, Lasts: true,
+		Risk: tool.Low, Why: "keeps a fact that every agent is told from now on, in " + whose,
+		Title: "save_memory " + tool.Name(fact), Path: c.at.Real, Lasts: true,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
 		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: done.Patch},
 		Shape:   "facts in " + c.at.Real, Covers: "facts that are kept in " + whose,
@@ -77,12 +78,14 @@ func memoryTarget(ctx context.Context, env *tool.Env, scope string) (*change, st
 		}
 		c, err := findChange(ctx, env, "save_memory", memoryFile)
 		if err == nil && c.at.Real != filepath.Join(env.Folder, memoryFile) {
-			err = tool.Errorf(tool.CodeDenied, "%s is a link, so no facts are kept in it. Ask the user to write the fact down.", memoryFile)
+			err = tool.Errorf(tool.CodeDenied,
+				"%s is a link, so no facts are kept in it. Ask the user to write the fact down.", memoryFile)
 		}
 		return c, "the project's " + memoryFile, err
 	}
 	if env.State == "" {
-		return nil, "", tool.Errorf(tool.CodeFailed, "There is no folder for facts of all projects; use the scope project.")
+		return nil, "", tool.Errorf(tool.CodeFailed,
+			"There is no folder for facts of all projects; use the scope project.")
 	}
 	c := &change{env: env, tool: "save_memory", path: filepath.Join(env.State, memoryFile)}
 	c.at = tool.Place{Real: c.path, Rel: c.path}
@@ -135,18 +138,21 @@ func remember(text, fact string) string {
 }
 
 // remember writes a file with its new fact.
-func (c *change) remember(ctx context.Context, env *tool.Env, fact, text, whose string, done activity.Change) (*tool.Result, error) {
+func (c *change) remember(ctx context.Context, env *tool.Env, fact, text, whose string,
+	done activity.Change) (*tool.Result, error) {
 	base := ""
 	if c.old != nil {
 		base = c.old.Digest
 		if c.old.Text == text {
-			return &tool.Result{Content: "This is remembered already: " + fact, Display: "Remembered already: " + tool.Escape(fact)}, nil
+			return &tool.Result{Content: "This is remembered already: " + fact,
+				Display: "Remembered already: " + tool.Escape(fact)}, nil
 		}
 	}
 	if err := env.Edits.Write(ctx, c.at.Real, base, text, "save_memory"); err != nil {
 		return nil, c.explainRefusal(ctx, env, err)
 	}
 	return &tool.Result{
-		Content: fmt.Sprintf("Remembered in %s: %s", whose, fact), Display: "Remembered: " + tool.Escape(fact), Changes: []activity.Change{done},
+		Content: fmt.Sprintf("Remembered in %s: %s", whose, fact), Display: "Remembered: " + tool.Escape(fact),
+		Changes: []activity.Change{done},
 	}, nil
 }

@@ -63,7 +63,8 @@ func (g *ignores) of(folder string) []gitignore.GitIgnore {
 		if err != nil {
 			continue // there is none, or none that may be read
 		}
-		list = append(list, gitignore.New(bytes.NewReader(data), filepath.Join(g.dir.folder, folder), func(gitignore.Error) bool { return true }))
+		list = append(list, gitignore.New(bytes.NewReader(data), filepath.Join(g.dir.folder, folder),
+			func(gitignore.Error) bool { return true }))
 	}
 	g.files[folder] = list
 	return list
@@ -99,7 +100,8 @@ func (g *ignores) hides(rel string, folder bool) bool {
 		}
 	}
 	up := path.Dir(rel)
-	hidden := (skipped[path.Base(rel)] && folder) || (up != "." && up != g.start && g.hides(up, true)) || g.matches(rel, folder)
+	hidden := (skipped[path.Base(rel)] && folder) || (up != "." && up != g.start && g.hides(up, true)) ||
+		g.matches(rel, folder)
 	if folder {
 		g.known[rel] = hidden
 	}

@@ -69,12 +69,14 @@ func (f *fetcher) plan(_ context.Context, env *tool.Env, args webFetchArgs) (*to
 		return nil, errSecret("url")
 	}
 	p := &tool.Plan{
-		Risk: tool.Medium, Why: "fetches a page from " + u.Host + ", which you allowed", Title: "web_fetch " + title(u.String()),
+		Risk: tool.Medium, Why: "fetches a page from " + u.Host + ", which you allowed",
+		Title:  "web_fetch " + title(u.String()),
 		Leaves: true, Host: u.Host, Shape: "host:" + u.Host, Covers: "pages of " + u.Host,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return f.do(ctx, env, u) },
 	}
 	if !env.Hosts.Allow(u.Hostname, u.Port) {
-		p.Risk, p.Why = tool.High, "fetches a page from "+u.Host+", which your settings do not allow (tools.sandbox.allowedHosts)"
+		p.Risk, p.Why = tool.High,
+			"fetches a page from "+u.Host+", which your settings do not allow (tools.sandbox.allowedHosts)"
 		p.Shape, p.Covers = "", "" // what is high is not remembered
 	}
 	if wire := u.String(); wire != args.URL {
@@ -99,7 +101,8 @@ func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Res
 }
 
 // follow fetches a page, on the way that redirects lead.
-func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.RoundTripper, u *dial.URL) (*tool.Result, error) {
+func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.RoundTripper,
+	u *dial.URL) (*tool.Result, error) {
 	for hop := 0; ; hop++ {
 		if err := f.count(env.Now(), u.Hostname); err != nil {
 			return nil, err
@@ -122,7 +125,8 @@ func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.Roun
 		case !f.mayFollow(env, u, next):
 			return &tool.Result{
 				Content: fmt.Sprintf("%s redirects to another host, which was not fetched: %s\nFetch that address if it is what you need.", u, next),
-				Display: "Redirected to " + tool.MarkdownCode(next.String()) + ", which was not fetched", Taint: tool.Web,
+				Display: "Redirected to " + tool.MarkdownCode(next.String()) +
+					", which was not fetched", Taint: tool.Web,
 			}, nil
 		}
 		u = next
@@ -159,7 +163,8 @@ func (f *fetcher) count(now time.Time, host string) error {
 	times := f.fetched[host]
 	if len(times) >= maxFetches {
 		wait := fetchWindow - now.Sub(times[0])
-		return tool.Errorf(tool.CodeFailed, "%s was fetched from %d times within a minute. Try again in %d s.", host, maxFetches, int(wait.Seconds())+1)
+		return tool.Errorf(tool.CodeFailed, "%s was fetched from %d times within a minute. Try again in %d s.", host,
+			maxFetches, int(wait.Seconds())+1)
 	}
 	f.fetched[host] = append(times, now)
 	return nil
@@ -189,7 +194,8 @@ func get(ctx context.Context, transport http.RoundTripper, u *dial.URL) (*http.R
 // location returns where an answer redirects to, nil for one that does not.
 func location(resp *http.Response, u *dial.URL) (*dial.URL, error) {
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return nil, nil
 	}
@@ -224,7 +230,8 @@ func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
 	}
 	fmt.Fprintf(&b, "URL: %s\nType: %s\n\n%s", u, kind, text)
 	r.Content = b.String()
-	r.Display = fmt.Sprintf("Fetched %s (%s, %s)", tool.MarkdownCode(u.String()), tool.MarkdownCode(kind), tool.Count(len(data), "byte", "bytes"))
+	r.Display = fmt.Sprintf("Fetched %s (%s, %s)", tool.MarkdownCode(u.String()), tool.MarkdownCode(kind),
+		tool.Count(len(data), "byte", "bytes"))
 	return r, nil
 }
 

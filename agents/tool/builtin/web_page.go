@@ -45,7 +45,8 @@ func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, 
 	if isHTML {
 		var whole bool
 		data, whole = trimHTML(data)
-		if data, err = newConverter().ConvertReader(bytes.NewReader(data), converter.WithDomain(u.String())); err != nil {
+		if data, err = newConverter().ConvertReader(bytes.NewReader(data),
+			converter.WithDomain(u.String())); err != nil {
 			return "", "", tool.Errorf(tool.CodeFailed, "%s cannot be read as HTML: %s.", u, err)
 		}
 		if !whole {
@@ -57,7 +58,8 @@ func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, 
 
 // isText reports whether a type that is not HTML is text.
 func isText(kind string) bool {
-	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || (strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml") {
+	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") ||
+		(strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml") {
 		return true
 	}
 	return slices.Contains([]string{
@@ -116,8 +118,10 @@ func trimHTML(data []byte) (trimmed []byte, whole bool) {
 // newConverter returns what makes Markdown of HTML. Of images the alternative
 // text stays: an address to load one from is a way to send something (SEC-103).
 func newConverter() *converter.Converter {
-	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	c.Register.RendererFor("img", converter.TagTypeInline, func(_ converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled),
+		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	c.Register.RendererFor("img", converter.TagTypeInline, func(_ converter.Context, w converter.Writer,
+		n *html.Node) converter.RenderStatus {
 		for _, a := range n.Attr {
 			if a.Key == "alt" && strings.TrimSpace(a.Val) != "" {
 				_, _ = w.WriteString("(image: " + strings.Join(strings.Fields(a.Val), " ") + ")")

@@ -28,7 +28,8 @@ func planWebSearch(_ context.Context, env *tool.Env, args webSearchArgs) (*tool.
 		return nil, errSecret("query")
 	}
 	p := &tool.Plan{
-		Risk: tool.Medium, Why: "sends the query to the search of the model's provider", Title: "web_search " + title(args.Query),
+		Risk: tool.Medium, Why: "sends the query to the search of the model's provider",
+		Title:  "web_search " + title(args.Query),
 		Leaves: true, Shape: "search", Covers: "any web search",
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return search(ctx, env, args.Query) },
 	}
@@ -61,12 +62,14 @@ func search(ctx context.Context, env *tool.Env, query string) (*tool.Result, err
 	}
 	return &tool.Result{
 		Content: b.String(), Taint: tool.Web,
-		Display: fmt.Sprintf("Searched the web: %s (%s)", tool.MarkdownText(query), tool.Count(len(answer.Sources), "source", "sources")),
+		Display: fmt.Sprintf("Searched the web: %s (%s)", tool.MarkdownText(query),
+			tool.Count(len(answer.Sources), "source", "sources")),
 	}, nil
 }
 
 // errSecret says that an argument is not sent, since it holds a secret of the
 // daemon's (SEC-102).
 func errSecret(argument string) error {
-	return tool.Errorf(tool.CodeDenied, "/%s: it holds a key or password that agentls keeps secret, as it is or encoded. It is never sent.", argument)
+	return tool.Errorf(tool.CodeDenied,
+		"/%s: it holds a key or password that agentls keeps secret, as it is or encoded. It is never sent.", argument)
 }

@@ -93,9 +93,12 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 	}
 	switch seen := env.Seen.Digest(c.at.Real); {
 	case seen == "":
-		return nil, tool.Errorf(tool.CodeStale, "%s exists, and you have not read it. Read it with read_file first.", tool.Name(c.at.Rel))
+		return nil, tool.Errorf(tool.CodeStale, "%s exists, and you have not read it. Read it with read_file first.",
+			tool.Name(c.at.Rel))
 	case seen != c.old.Digest:
-		return nil, tool.Errorf(tool.CodeStale, "%s changed since you read it (it is now %s). Read it again with read_file.", tool.Name(c.at.Rel), short(c.old.Digest))
+		return nil, tool.Errorf(tool.CodeStale,
+			"%s changed since you read it (it is now %s). Read it again with read_file.",
+			tool.Name(c.at.Rel), short(c.old.Digest))
 	}
 	return c, nil
 }
@@ -129,7 +132,8 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 		return nil, refuseBinary(p, f)
 	}
 	if p.Info != nil && p.Info.Mode().IsRegular() && p.Info.Mode()&0o222 == 0 && !f.Open {
-		return nil, tool.Errorf(tool.CodeDenied, "%s is read-only. Ask the person to make it writable.", tool.Name(p.Rel))
+		return nil, tool.Errorf(tool.CodeDenied, "%s is read-only. Ask the person to make it writable.",
+			tool.Name(p.Rel))
 	}
 	c.old = f
 	return c, nil
@@ -161,8 +165,9 @@ func (c *change) plan(text string) *tool.Plan {
 	p := &tool.Plan{
 		Risk: v.risk, Why: v.why, Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
-		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text, Patch: c.applied(text).Patch, Notes: v.notes},
-		Do:      func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
+		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text,
+			Patch: c.applied(text).Patch, Notes: v.notes},
+		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
 	}
 	if v.ordinary {
 		p.Shape, p.Covers = ordinaryFiles(c.at.Folder)
@@ -226,7 +231,8 @@ func scriptsChange(path, old, text string) bool {
 			return nil, false
 		}
 		out := make(map[string]any)
-		for _, key := range []string{"scripts", "bin", "husky", "lint-staged", "simple-git-hooks", "pre-commit", "packageManager", "config", "gitHooks"} {
+		for _, key := range []string{"scripts", "bin", "husky", "lint-staged", "simple-git-hooks", "pre-commit",
+			"packageManager", "config", "gitHooks"} {
 			if v, ok := all[key]; ok {
 				out[key] = v
 			}
@@ -246,7 +252,8 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	}
 	rel := filepath.ToSlash(c.at.Rel)
 	if c.old != nil && c.old.Text == text {
-		return &tool.Result{Content: fmt.Sprintf("%s has this content already; nothing was changed.", tool.Name(rel))}, nil
+		return &tool.Result{Content: fmt.Sprintf("%s has this content already; nothing was changed.",
+			tool.Name(rel))}, nil
 	}
 	base := ""
 	if c.old != nil {
@@ -289,5 +296,7 @@ func (c *change) explainRefusal(ctx context.Context, env *tool.Env, err error) e
 	if f, err := env.Files.Read(ctx, c.at.Real); err == nil {
 		now = "it is now " + short(f.Digest)
 	}
-	return tool.Errorf(tool.CodeStale, "%s changed while the call was decided about (%s). Read it again with read_file and repeat the call.", tool.Name(c.at.Rel), now)
+	return tool.Errorf(tool.CodeStale,
+		"%s changed while the call was decided about (%s). Read it again with read_file and repeat the call.",
+		tool.Name(c.at.Rel), now)
 }

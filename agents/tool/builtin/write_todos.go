@@ -51,7 +51,8 @@ func planTodos(_ context.Context, _ *tool.Env, args todosArgs) (*tool.Plan, erro
 		count[todo.Status]++
 	}
 	if n := count["in_progress"]; n > 1 {
-		return nil, tool.Errorf(tool.CodeArgs, "/todos: %d steps are in_progress, and one at most can be. Give the whole list again.", n)
+		return nil, tool.Errorf(tool.CodeArgs,
+			"/todos: %d steps are in_progress, and one at most can be. Give the whole list again.", n)
 	}
 	return &tool.Plan{
 		Risk: tool.Safe, Why: "keeps a list of steps", Title: fmt.Sprintf("write_todos (%d steps)", len(args.Todos)),
@@ -78,5 +79,6 @@ func doTodos(list []activity.Todo, count map[string]int) *tool.Result {
 			}
 		}
 	}
-	return &tool.Result{Content: fmt.Sprintf("The list has %d steps: %s.", len(todos), strings.Join(counted, ", ")), Display: b.String(), Todos: todos}
+	return &tool.Result{Content: fmt.Sprintf("The list has %d steps: %s.", len(todos), strings.Join(counted, ", ")),
+		Display: b.String(), Todos: todos}
 }

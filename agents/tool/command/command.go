@@ -73,7 +73,8 @@ func check(text string) error {
 	}
 	if len(text) > maxText {
 		return tool.Errorf(tool.CodeArgs,
-			"The command has %d bytes; at most %d are taken. Write a script to a file and run that.", len(text), maxText)
+			"The command has %d bytes; at most %d are taken. Write a script to a file and run that.", len(text),
+			maxText)
 	}
 	for _, r := range text {
 		if (unicode.IsControl(r) && r != '\n' && r != '\t') || r == 0x2028 || r == 0x2029 {

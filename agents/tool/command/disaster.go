@@ -158,7 +158,8 @@ func (r *reader) holdsAll(w word) bool {
 		return false
 	}
 	if w.glob {
-		if path = strings.TrimRight(path, "*"); path == "" || path[len(path)-1] != '/' || strings.ContainsAny(path, "*?[") {
+		if path = strings.TrimRight(path, "*"); path == "" || path[len(path)-1] != '/' ||
+			strings.ContainsAny(path, "*?[") {
 			return false
 		}
 		return filepath.IsAbs(path) && r.above(filepath.Clean(path))
@@ -170,7 +171,10 @@ func (r *reader) holdsAll(w word) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.Dir, path)
 	}
-	return r.above(path) || slices.ContainsFunc(r.Folders, func(folder string) bool { return tool.Within(path, folder) })
+	return r.above(path) || slices.ContainsFunc(r.Folders, func(folder string) bool {
+		return tool.Within(path,
+			folder)
+	})
 }
 
 // above reports whether an absolute path is the root, the home, or above it.

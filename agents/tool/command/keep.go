@@ -99,7 +99,8 @@ func (k *keeper) call(call *syntax.CallExpr, moves bool) bool {
 		one.Argv = append(one.Argv, words[0].text)
 	}
 	name := one.Argv[len(call.Assigns)]
-	if shifting[name] || (name == "cd" && (!moves || len(one.Argv) != 2 || one.Argv[1][:min(1, len(one.Argv[1]))] == "-")) {
+	if shifting[name] || (name == "cd" && (!moves || len(one.Argv) != 2 ||
+		one.Argv[1][:min(1, len(one.Argv[1]))] == "-")) {
 		return false
 	}
 	if k.all = append(k.all, one); name != "cd" {

@@ -175,7 +175,8 @@ func (r *reader) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart)
 // param adds a parameter expansion: the two that are known, or Unknown.
 func (r *reader) param(w *word, b *strings.Builder, p *syntax.ParamExp) {
 	w.expanded, w.quoted = true, true
-	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil &&
+		p.Names == 0 && p.Exp == nil
 	if plain && p.Param.Value == "HOME" && r.Home != "" {
 		b.WriteString(r.Home)
 		return
@@ -191,7 +192,8 @@ func (r *reader) param(w *word, b *strings.Builder, p *syntax.ParamExp) {
 // token returns a word of a text that was not parsed, with what ~ and $HOME at
 // its start become.
 func (r *reader) token(text string) word {
-	w := word{text: text, source: text, quoted: true, glob: strings.ContainsAny(text, "*?["), computed: strings.Contains(text, "$")}
+	w := word{text: text, source: text, quoted: true, glob: strings.ContainsAny(text, "*?["),
+		computed: strings.Contains(text, "$")}
 	for _, prefix := range []string{"~", "$HOME"} {
 		if rest, ok := strings.CutPrefix(text, prefix); ok && (rest == "" || rest[0] == '/') && r.Home != "" {
 			w.text, w.computed, w.expanded = r.Home+rest, false, true

@@ -55,7 +55,8 @@ func checkSpec(t *testing.T, made tool.Tool) {
 			}
 		}
 	}
-	if again := made.Spec(); again.Name != spec.Name || string(again.Parameters) != string(spec.Parameters) || again.Description != spec.Description {
+	if again := made.Spec(); again.Name != spec.Name || string(again.Parameters) != string(spec.Parameters) ||
+		again.Description != spec.Description {
 		t.Error("the specification changes")
 	}
 }
@@ -118,7 +119,8 @@ func checkPlan(t *testing.T, made tool.Tool, w *Workspace, env func() *tool.Env,
 	other.Agent = "another"
 	for what, token := range map[string]*tool.Token{
 		"no token": nil, "the zero token": {}, "another call's": tool.Mint(t.Context(), "0"),
-		"another agent's": tool.Mint(t.Context(), p.Digest(other)), "that of a run that has ended": tool.Mint(ended, p.Digest(id)),
+		"another agent's":              tool.Mint(t.Context(), p.Digest(other)),
+		"that of a run that has ended": tool.Mint(ended, p.Digest(id)),
 	} {
 		if _, err := p.Run(t.Context(), e, token); fault.KindOf(err) != fault.Denied {
 			t.Errorf("%s: with %s it gave %v", args, what, err)

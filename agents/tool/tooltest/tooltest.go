@@ -88,7 +88,8 @@ func (w *Workspace) Text(name string) string {
 func (w *Workspace) Edit(name, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open[w.Path(name)] = &tool.File{Path: w.Path(name), Text: text, Open: true, Dirty: true, Version: 2, Digest: digest(text), Type: "text/plain"}
+	w.open[w.Path(name)] = &tool.File{Path: w.Path(name), Text: text, Open: true, Dirty: true, Version: 2,
+		Digest: digest(text), Type: "text/plain"}
 }
 
 // Env returns the environment of a call in the workspace: trusted, with this
@@ -102,7 +103,8 @@ func (w *Workspace) Env() *tool.Env {
 	}
 	return &tool.Env{
 		Session: "s", Run: "r", Call: "r#1-0", Agent: "helper",
-		Folder: w.Folder, Folders: []string{w.Folder}, Trusted: true, Home: filepath.Join(filepath.Dir(w.Folder), "home"),
+		Folder: w.Folder, Folders: []string{w.Folder}, Trusted: true,
+		Home:  filepath.Join(filepath.Dir(w.Folder), "home"),
 		Files: w, Edits: w, Seen: tool.NewSeen(), Now: time.Now,
 		Environ: environ, Slots: make(chan struct{}, 4), Progress: func(string) {},
 	}
@@ -179,7 +181,8 @@ func (w *Workspace) Write(ctx context.Context, path, base, text, _ string) error
 	if err == nil && now.Open {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.open[path] = &tool.File{Path: path, Text: text, Open: true, Dirty: true, Version: now.Version + 1, Digest: digest(text), Type: now.Type}
+		w.open[path] = &tool.File{Path: path, Text: text, Open: true, Dirty: true, Version: now.Version + 1,
+			Digest: digest(text), Type: now.Type}
 		return nil
 	}
 	root, err := os.OpenRoot(w.Folder)

@@ -60,7 +60,8 @@ func (t *Tracer) pass(backend string, s *session, b *batch) {
 	t.failed[backend] = t.Now()
 	t.mu.Unlock()
 	if !told {
-		t.Log.Warn("traces are lost; the sessions have everything: agentls trace export", "backend", backend, "err", err)
+		t.Log.Warn("traces are lost; the sessions have everything: agentls trace export",
+			"backend", backend, "err", err)
 	}
 }
 
@@ -175,7 +176,8 @@ func (t *Tracer) endpoint(backend string) (at string, header http.Header, err er
 		if project := t.Env("LANGSMITH_PROJECT"); project != "" {
 			header.Set("Langsmith-Project", project)
 		}
-		return strings.TrimSuffix(cmp.Or(t.Env("LANGSMITH_ENDPOINT"), "https://api.smith.langchain.com"), "/") + "/otel/v1/traces", header, nil
+		return strings.TrimSuffix(cmp.Or(t.Env("LANGSMITH_ENDPOINT"), "https://api.smith.langchain.com"), "/") +
+			"/otel/v1/traces", header, nil
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
 		for pair := range strings.SplitSeq(t.Env(name), ",") {
@@ -188,5 +190,6 @@ func (t *Tracer) endpoint(backend string) (at string, header http.Header, err er
 	if at := t.Env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); at != "" {
 		return at, header, nil
 	}
-	return strings.TrimSuffix(cmp.Or(t.Env("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318"), "/") + "/v1/traces", header, nil
+	return strings.TrimSuffix(cmp.Or(t.Env("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318"), "/") +
+		"/v1/traces", header, nil
 }

@@ -50,7 +50,8 @@ func (o Options) Over(t *definition.Tracing) Options {
 	}
 	if t.Events != nil {
 		if lowers && o.Events != nil {
-			o.Events = slices.DeleteFunc(slices.Clone(o.Events), func(e string) bool { return !slices.Contains(t.Events, e) })
+			o.Events = slices.DeleteFunc(slices.Clone(o.Events),
+				func(e string) bool { return !slices.Contains(t.Events, e) })
 		} else {
 			o.Events = t.Events
 		}
@@ -128,10 +129,14 @@ type Tracer struct {
 // runs say then how they ended.
 func New(ctx context.Context, c Config) *Tracer {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	t := &Tracer{Config: c, ctx: ctx, end: end, sessions: make(map[*activity.Log]*session), failed: make(map[string]time.Time)}
+	t := &Tracer{Config: c, ctx: ctx, end: end, sessions: make(map[*activity.Log]*session),
+		failed: make(map[string]time.Time)}
 	t.client = &http.Client{
 		Transport: c.Transport, Timeout: patience,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // keys go to no other host
+		CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}, // keys go to no other host
 	}
 	if c.Transport == nil {
 		t.client.Transport = &http.Transport{Proxy: c.Proxy, IdleConnTimeout: rest}

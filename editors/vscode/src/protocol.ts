@@ -1527,7 +1527,7 @@ export interface Price {
 export interface Problem {
 	uri: string;
 	range: Range;
-	/** of the table, as agent/yaml; never renamed */
+	/** as agent/yaml, never renamed; docs/reference/codes.md has them all */
 	code: string;
 	severity: Severity;
 	/** one sentence: what, and what to do */

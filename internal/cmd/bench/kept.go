@@ -47,8 +47,9 @@ func (w *world) keep(n int, open bool, size int) (last []uint64, err error) {
 		}
 		o := activity.Origin{Run: fmt.Sprint("run-", i), Agent: agentName, CorrelationID: fmt.Sprint("run-", i)}
 		began := activity.RunStarted{
-			Input: []activity.ContentBlock{{Type: "text", Text: fmt.Sprintf("What does part %d of the program do?", i)}},
-			Mode:  "chat", Approval: "ask", Model: "flash", Tools: []string{"read_file"}, Chain: []string{},
+			Input: []activity.ContentBlock{{Type: "text", Text: fmt.Sprintf("What does part %d of the program do?",
+				i)}},
+			Mode: "chat", Approval: "ask", Model: "flash", Tools: []string{"read_file"}, Chain: []string{},
 		}
 		s.Log.Append(o, began, 0)
 		s.Log.Append(o, activity.RunState{To: activity.Running}, 0)

@@ -43,8 +43,10 @@ func main() {
 	flag.IntVar(&o.streams, "streams", 100, "how many sessions stream at once in the probe streams")
 	flag.IntVar(&o.seconds, "seconds", 20, "how long they stream; a sixth of it with -quick")
 	flag.StringVar(&o.json, "json", "", "a file for the numbers")
-	flag.StringVar(&o.write, "write", "", "a document whose table is replaced, between the lines "+tableBegin+" and "+tableEnd)
-	flag.StringVar(&o.bench, "bench", "../shared/bench", "the folder of the scripted model and the limit, from the module's")
+	flag.StringVar(&o.write, "write", "",
+		"a document whose table is replaced, between the lines "+tableBegin+" and "+tableEnd)
+	flag.StringVar(&o.bench, "bench", "../shared/bench",
+		"the folder of the scripted model and the limit, from the module's")
 	flag.StringVar(&o.dir, "dir", "", "where the temporary folders are made; /dev/shm leaves the disk out")
 	flag.StringVar(&o.binary, "binary", "", "a built agentls to measure; without it, this checkout's")
 	flag.Parse()
@@ -169,9 +171,11 @@ func (b *bench) peers() []peer { return []peer{agentls{b}, limit{b}} }
 
 // prepare builds the programs and starts the scripted model.
 func prepare(ctx context.Context, tmp, root, kit string, o options) (*bench, error) {
-	b := &bench{options: o, tmp: tmp, binary: o.binary, limit: filepath.Join(tmp, "limit"), llm: filepath.Join(tmp, "fakellm")}
+	b := &bench{options: o, tmp: tmp, binary: o.binary, limit: filepath.Join(tmp, "limit"),
+		llm: filepath.Join(tmp, "fakellm")}
 	build := func(dir, target, pkg string) error {
-		c := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", target, pkg)
+		c := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags",
+			"-s -w", "-o", target, pkg)
 		c.Dir = dir
 		if out, err := c.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s: %w\n%s", pkg, err, out)

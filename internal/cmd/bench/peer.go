@@ -144,7 +144,8 @@ func (l limit) session(ctx context.Context, c *client.Client, _ string) (string,
 }
 
 func (l limit) prompt(ctx context.Context, c *client.Client, session, text string) error {
-	return c.Call(ctx, "session/prompt", map[string]any{"sessionId": session, "prompt": []any{map[string]any{"text": text}}}, nil)
+	return c.Call(ctx, "session/prompt", map[string]any{"sessionId": session,
+		"prompt": []any{map[string]any{"text": text}}}, nil)
 }
 
 func (l limit) text(method string, params []byte) (session, text string) {

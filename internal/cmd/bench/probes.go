@@ -74,7 +74,8 @@ func probes(o options) []probe {
 			{"agentls sessions list, 10,000 sessions", "ms", 1000, 0, median},
 			{"agents/session/list, the first 100 of them", "ms", 1000, 0, median},
 		}, 1, 1, onlyAgentls(listing)},
-		{"recovery", []row{{"start → 100 interrupted sessions of 1 MiB open", "ms", 2000, 0, median}}, 3, 1, onlyAgentls(recovery)},
+		{"recovery", []row{{"start → 100 interrupted sessions of 1 MiB open", "ms", 2000, 0, median}}, 3, 1,
+			onlyAgentls(recovery)},
 		{"size", []row{{"installed size, one file", "MiB", 50, 5, median}}, 1, 1, size},
 	}
 }

@@ -89,14 +89,16 @@ func (r *result) judge() {
 
 // String is the row in one line.
 func (r result) String() string {
-	return fmt.Sprintf("%s: %s %s, limit %s, goal %s %s", r.What, number(r.Agentls), r.Unit, number(r.Limit), goal(r), r.Met)
+	return fmt.Sprintf("%s: %s %s, limit %s, goal %s %s", r.What, number(r.Agentls), r.Unit,
+		number(r.Limit), goal(r), r.Met)
 }
 
 // table returns the table in Markdown, its columns aligned.
 func (r report) table() string {
 	lines := [][]string{{"what", "agentls", "limit", "×", "goal", "met"}}
 	for _, row := range r.Rows {
-		lines = append(lines, []string{row.What + ", " + row.Unit, number(row.Agentls), number(row.Limit), number(row.Ratio), goal(row), row.Met})
+		lines = append(lines, []string{row.What + ", " + row.Unit, number(row.Agentls), number(row.Limit),
+			number(row.Ratio), goal(row), row.Met})
 	}
 	width := make([]int, len(lines[0]))
 	for _, l := range lines {

@@ -13,7 +13,8 @@ import (
 func (b *bench) smallWorld() (*world, error) { return b.work, nil }
 
 // onlyAgentls is a round for what the limit does not have.
-func onlyAgentls(round func(context.Context, *bench, peer) ([][]float64, error)) func(context.Context, *bench, peer) ([][]float64, error) {
+func onlyAgentls(round func(context.Context, *bench, peer) ([][]float64, error)) func(context.Context, *bench,
+	peer) ([][]float64, error) {
 	return func(ctx context.Context, b *bench, p peer) ([][]float64, error) {
 		if p.name() != "agentls" {
 			return nil, nil

@@ -33,7 +33,8 @@ func newWorld(base string, agents int) (*world, error) {
 		}
 	}
 	files := map[string]string{
-		filepath.Join(theirs, agentName+".md"): "---\nkind: agent\nname: " + agentName + "\ntitle: Bench\ndescription: Does what the scripted model says.\nrun:\n  max_turns: 1000\n---\nYou work.\n",
+		filepath.Join(theirs, agentName+".md"): "---\nkind: agent\nname: " + agentName +
+			"\ntitle: Bench\ndescription: Does what the scripted model says.\nrun:\n  max_turns: 1000\n---\nYou work.\n",
 	}
 	for i := range agents {
 		name := fmt.Sprintf("agent-%05d", i)
@@ -41,7 +42,8 @@ func newWorld(base string, agents int) (*world, error) {
 			strings.Repeat("Be careful, say what you found with file and line, and do not change anything.\n", 8))
 	}
 	for i := range 100 {
-		files[filepath.Join(w.dir, fmt.Sprintf("f%d.txt", i))] = strings.Repeat(fmt.Sprintf("file %d has this line\n", i), 20)
+		files[filepath.Join(w.dir, fmt.Sprintf("f%d.txt", i))] = strings.Repeat(fmt.Sprintf("file %d has this line\n",
+			i), 20)
 	}
 	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -75,7 +77,8 @@ const patience = 20 * time.Second
 func startFake(ctx context.Context, binary, tmp, workspace string, more ...string) (*fake, error) {
 	f := &fake{log: filepath.Join(tmp, "model.jsonl")}
 	port := filepath.Join(tmp, "model.port")
-	f.cmd = exec.CommandContext(ctx, binary, append([]string{"-portfile", port, "-log", f.log, "-ws", workspace}, more...)...)
+	f.cmd = exec.CommandContext(ctx, binary, append([]string{"-portfile", port, "-log", f.log, "-ws",
+		workspace}, more...)...)
 	if err := f.cmd.Start(); err != nil {
 		return nil, err
 	}

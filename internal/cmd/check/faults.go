@@ -22,7 +22,8 @@ func (c *checks) crashes() outcome {
 	if runtime.GOOS != "linux" {
 		return skip("the crash loop", "it looks for processes as Linux shows them", "run it on Linux")
 	}
-	out, err := c.run("go", "run", "./internal/cmd/crashloop", "-n", "200", "-seed", strconv.FormatUint(rand.Uint64(), 10))
+	out, err := c.run("go", "run", "./internal/cmd/crashloop", "-n", "200", "-seed",
+		strconv.FormatUint(rand.Uint64(), 10))
 	return lastLine(out, err)
 }
 

@@ -57,7 +57,8 @@ func (c *checks) fuzz() outcome {
 			if c.ctx.Err() != nil {
 				return
 			}
-			out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-parallel="+workers, "-fuzztime="+c.fuzztime.String(), t.pkg)
+			out, err := c.run("go", "test", "-vet=off", "-run=^$", "-fuzz=^"+t.name+"$", "-parallel="+workers,
+				"-fuzztime="+c.fuzztime.String(), t.pkg)
 			outs[i], failures[i] = out, err != nil && !lateStop(out)
 		})
 	}

@@ -139,5 +139,6 @@ func (r *report) verdict() {
 		fmt.Fprintf(r.out, "all is well: %d steps ok, %d left out, %.0f s (%v)\n", r.ok, r.left, took.Seconds(), took)
 		return
 	}
-	fmt.Fprintf(r.out, "NOT well: %s failed; %d steps ok, %d left out, %.0f s (%v)\n", strings.Join(r.names, "; "), r.ok, r.left, took.Seconds(), took)
+	fmt.Fprintf(r.out, "NOT well: %s failed; %d steps ok, %d left out, %.0f s (%v)\n", strings.Join(r.names, "; "),
+		r.ok, r.left, took.Seconds(), took)
 }

@@ -58,7 +58,8 @@ func (c *checks) steps() [][]step {
 		{{"poisoned requests, UPDATE=1", c.poison}, {"mutants", c.mutants}, {"programs and loads", c.loads}},
 	}
 	if c.long {
-		list = append(list, []step{{"go vet, macOS and Windows", c.elsewhere}}, []step{{"crash loop", c.crashes}}, []step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
+		list = append(list, []step{{"go vet, macOS and Windows", c.elsewhere}}, []step{{"crash loop", c.crashes}},
+			[]step{{"the wall", c.wall}}, []step{{"fuzzing", c.fuzz}})
 	}
 	return list
 }
@@ -120,7 +121,8 @@ func (c *checks) tidy() outcome {
 	cmd.Stdout, cmd.Stderr = &diff, &messages
 	err := cmd.Run()
 	if err != nil && diff.Len() == 0 && unreachable.Match(messages.Bytes()) {
-		return skip("go mod tidy -diff", "modules that only the tests of others need cannot be downloaded", "run it with a network once")
+		return skip("go mod tidy -diff", "modules that only the tests of others need cannot be downloaded",
+			"run it with a network once")
 	}
 	return passed(messages.String()+diff.String(), err)
 }
@@ -162,7 +164,8 @@ func (c *checks) racer() (ok bool, why string) {
 		return false, "there is no C compiler"
 	}
 	// A package of Go itself: that our own do not compile is another step's news.
-	if _, err := c.runWith([]string{"CGO_ENABLED=1"}, "go", "test", "-race", "-vet=off", "-run=^$", "errors"); err != nil {
+	if _, err := c.runWith([]string{"CGO_ENABLED=1"}, "go", "test", "-race", "-vet=off", "-run=^$",
+		"errors"); err != nil {
 		return false, "the C compiler cannot link a program with the race detector"
 	}
 	return true, ""
@@ -209,8 +212,10 @@ var programs = []string{"internal/canary", "internal/cmd"}
 // under the race detector already. There they take ten times as long, so
 // only -long runs them with it.
 var loads = map[string][]string{
-	"agents/tool/builtin": {"TestREL40ToolFloods", "TestGrepEnginesAgree", "TestGrepEnginesAgreeOnRandomTexts", "TestSEC105Bodies", "TestREL80ManyFilesPipesAndHoles"},
-	"internal/spine":      {"TestREL37StoppedReader", "TestREL37LargeAnswer", "TestREL39QuestionOvertakes", "TestREL17And21TenThousandRequests"},
+	"agents/tool/builtin": {"TestREL40ToolFloods", "TestGrepEnginesAgree", "TestGrepEnginesAgreeOnRandomTexts",
+		"TestSEC105Bodies", "TestREL80ManyFilesPipesAndHoles"},
+	"internal/spine": {"TestREL37StoppedReader", "TestREL37LargeAnswer", "TestREL39QuestionOvertakes",
+		"TestREL17And21TenThousandRequests"},
 }
 
 // loadTests is a pattern of the names of all loads.
@@ -255,7 +260,8 @@ func (c *checks) loads() outcome {
 func (c *checks) racing(args, env []string) (with, environ []string, note string, left []leftOut) {
 	ok, why := c.racer()
 	if !ok {
-		return args, env, "", []leftOut{{"the race detector", why, "install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
+		return args, env, "", []leftOut{{"the race detector", why,
+			"install gcc and the C library's headers (Debian: gcc libc6-dev)"}}
 	}
 	// A program with the race detector sleeps for a second before it ends, unless
 	// it is told not to. Tests start themselves as daemons and commands many times.
@@ -270,7 +276,8 @@ func (c *checks) testing() (args, env []string) {
 	// many packages as there are processors go on at once, and as many parallel
 	// tests of each. A machine may be busy.
 	atOnce := 2 * runtime.NumCPU()
-	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h", fmt.Sprintf("-p=%d", atOnce), fmt.Sprintf("-parallel=%d", atOnce)}
+	args = []string{"test", "-count=1", "-vet=off", "-timeout=1h", fmt.Sprintf("-p=%d", atOnce),
+		fmt.Sprintf("-parallel=%d", atOnce)}
 	if c.long {
 		return append(args, "-shuffle=on"),
 			[]string{"AGENTLS_SOAK=60s", "AGENTLS_KILLS=60", "AGENTLS_RACE=10s"}
@@ -346,7 +353,8 @@ func (c *checks) poison() outcome {
 	case testErr != nil:
 		return passed(out, testErr)
 	case len(changed) > 0:
-		return failed(strings.Join(changed, "\n"), "these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
+		return failed(strings.Join(changed, "\n"),
+			"these files would change: run UPDATE=1 go test ./internal/scenario and look at the difference")
 	}
 	return outcome{note: strings.TrimPrefix(fmt.Sprintf("%s, %d stories", note, len(before)), ", ")}
 }
@@ -431,7 +439,8 @@ func (c *checks) binary() outcome {
 	}
 	size := fmt.Sprintf("%.1f MB", float64(info.Size())/1e6)
 	if info.Size() > maxBinary {
-		return failed("", "the stripped binary has %s, more than %d MB: look at what was imported last", size, maxBinary/1_000_000)
+		return failed("", "the stripped binary has %s, more than %d MB: look at what was imported last",
+			size, maxBinary/1_000_000)
 	}
 	return outcome{note: size}
 }

@@ -87,7 +87,8 @@ func (w *world) ask(ctx context.Context, binary, wall, mode string, commands []c
 	defer cancel()
 	c := exec.CommandContext(ctx, binary, "serve", "--trust")
 	c.Dir = w.work
-	c.Env = append(environ, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+listener.URL, "GEMINI_HOME="+filepath.Join(w.home, ".gemini"))
+	c.Env = append(environ, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+listener.URL,
+		"GEMINI_HOME="+filepath.Join(w.home, ".gemini"))
 	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -125,7 +126,8 @@ func (w *world) ask(ctx context.Context, binary, wall, mode string, commands []c
 var exitCode = regexp.MustCompile(`(?m)^Exit code: (\d+)`)
 
 // askOne has a model run one command.
-func (w *world) askOne(ctx context.Context, e *editortest.Editor, m *model, c command, mode, session string) (result, error) {
+func (w *world) askOne(ctx context.Context, e *editortest.Editor, m *model, c command, mode,
+	session string) (result, error) {
 	r := result{need: c.effect.need(), text: c.text, outcome: "silent"}
 	if err := m.say(c.text, r.need); err != nil {
 		return r, err
@@ -163,7 +165,8 @@ func (w *world) askOne(ctx context.Context, e *editortest.Editor, m *model, c co
 // choose writes the person's settings and returns the environment that choose a
 // wall.
 func (w *world) choose(wall string) ([]string, error) {
-	sandbox := map[string]any{"read": []string{filepath.Join(w.base, "bin")}, "allowedHosts": []string{w.network.Listener.Addr().String()}}
+	sandbox := map[string]any{"read": []string{filepath.Join(w.base, "bin")},
+		"allowedHosts": []string{w.network.Listener.Addr().String()}}
 	environ := w.environ()
 	switch wall {
 	case "bubblewrap":
@@ -171,7 +174,8 @@ func (w *world) choose(wall string) ([]string, error) {
 	case "landlock": // where the bubblewrap that is found first does not work
 		sandbox["mode"] = "require"
 		broken := filepath.Join(w.base, "broken")
-		err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o755))
+		err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, "bwrap"),
+			[]byte("#!/bin/sh\nexit 1\n"), 0o755))
 		if err != nil {
 			return nil, err
 		}
@@ -186,5 +190,6 @@ func (w *world) choose(wall string) ([]string, error) {
 		return nil, err
 	}
 	folder := filepath.Join(w.home, ".gemini")
-	return environ, errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "settings.json"), text, 0o600))
+	return environ, errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder,
+		"settings.json"), text, 0o600))
 }

@@ -172,7 +172,8 @@ func print(out io.Writer, o options, all []result) error {
 					counts["all"]++
 				}
 				commands = counts["all"]
-				line += fmt.Sprintf("\t%d\t%d\t%d\t%d", counts["silent"], counts["asked"], counts["refused"], counts["different"])
+				line += fmt.Sprintf("\t%d\t%d\t%d\t%d", counts["silent"], counts["asked"],
+					counts["refused"], counts["different"])
 			}
 			fmt.Fprintf(t, "%s\t%s\t%d%s\t\n", wall, need, commands, line)
 		}

@@ -67,7 +67,8 @@ func installStubs(dir, url, socket string) error {
 		if real, err := exec.LookPath(name); err == nil {
 			end = `exec "` + real + `" "$@"`
 		}
-		text := fmt.Sprintf("#!/bin/bash\nname=%s curl=%s url=%s socket=%s\ncase \"$name $*\" in\n%sesac\n%s\n", name, curl, url, socket, cases.String(), end)
+		text := fmt.Sprintf("#!/bin/bash\nname=%s curl=%s url=%s socket=%s\ncase \"$name $*\" in\n%sesac\n%s\n", name,
+			curl, url, socket, cases.String(), end)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			return err
 		}

@@ -91,8 +91,9 @@ var project = map[string]string{
 	"experiment_b/runs.json": `[{"evaluations": {"correctness": {"score": 0}}}]`,
 	"trace_1/spans.json":     `[{"attributes": {"llm": {"prompt_template": "t"}}}]`,
 	"bin/mcp-server":         "a program\n",
-	"conductor/index.md":     "# Index\n", "conductor/product.md": "# Product\n", "conductor/tech-stack.md": "# Stack\n",
-	"conductor/workflow.md": "# Work\n", "conductor/tracks.md": "# Tracks\n",
+	"conductor/index.md":     "# Index\n", "conductor/product.md": "# Product\n",
+	"conductor/tech-stack.md": "# Stack\n",
+	"conductor/workflow.md":   "# Work\n", "conductor/tracks.md": "# Tracks\n",
 	"hooks/session-logger/x.sh":                "#!/bin/sh\n",
 	"hooks/tool-guardian/guard-tool.sh":        "cat\n",
 	"package-lock.json.backup":                 "{}\n",
@@ -150,12 +151,14 @@ func (w *world) reset() error {
 			return err
 		}
 	}
-	for name, text := range map[string]string{".bashrc": "# mine\n", ".gitconfig": "[user]\n\tname = n\n\temail = n@example.com\n"} {
+	for name, text := range map[string]string{".bashrc": "# mine\n",
+		".gitconfig": "[user]\n\tname = n\n\temail = n@example.com\n"} {
 		if err := os.WriteFile(filepath.Join(w.home, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "first"}, {"tag", "v1.2.3"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"},
+		{"commit", "-q", "-m", "first"}, {"tag", "v1.2.3"}} {
 		c := exec.Command("git", args...)
 		c.Dir = w.work
 		c.Env = append(w.environ(), "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
@@ -195,9 +198,11 @@ func (e effect) differs(from effect, withOutput bool) string {
 	case e.code != from.code:
 		return fmt.Sprintf("exit code %d, not %d", e.code, from.code)
 	case !maps.Equal(e.work, from.work):
-		return fmt.Sprintf("it changed %v, not %v", slices.Sorted(maps.Keys(e.work)), slices.Sorted(maps.Keys(from.work)))
+		return fmt.Sprintf("it changed %v, not %v", slices.Sorted(maps.Keys(e.work)),
+			slices.Sorted(maps.Keys(from.work)))
 	case !maps.Equal(e.outside, from.outside):
-		return fmt.Sprintf("outside it changed %v, not %v", slices.Sorted(maps.Keys(e.outside)), slices.Sorted(maps.Keys(from.outside)))
+		return fmt.Sprintf("outside it changed %v, not %v", slices.Sorted(maps.Keys(e.outside)),
+			slices.Sorted(maps.Keys(from.outside)))
 	case e.reached != from.reached || e.spoken != from.spoken:
 		return fmt.Sprintf("network %v, not %v", e.reached || e.spoken, from.reached || from.spoken)
 	case withOutput && !strings.Contains(e.output, strings.TrimSpace(from.output)):
@@ -235,7 +240,10 @@ func (w *world) watch(do func() error) (effect, error) {
 		}
 		rel, inside := strings.CutPrefix(name, "work/")
 		switch {
-		case slices.ContainsFunc(aside, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }):
+		case slices.ContainsFunc(aside, func(dir string) bool {
+			return name == dir ||
+				strings.HasPrefix(name, dir+"/")
+		}):
 			e.aside = true
 		case inside:
 			e.work[rel] = after[name]
@@ -249,7 +257,8 @@ func (w *world) watch(do func() error) (effect, error) {
 // aside are places whose content depends on when a command runs, and on where its
 // caches are. That they change counts, and not how.
 var aside = []string{
-	"work/.git/index", "work/.git/logs", "work/.git/objects", "work/.git/ORIG_HEAD", "home/.cache", "home/.config", "home/go",
+	"work/.git/index", "work/.git/logs", "work/.git/objects", "work/.git/ORIG_HEAD", "home/.cache",
+	"home/.config", "home/go",
 }
 
 // look tells what lies in the workspace and at home, by its path below base.

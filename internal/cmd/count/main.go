@@ -47,7 +47,8 @@ func walk(root string, add func(path string, text []byte) error) error {
 		}
 		if d.IsDir() {
 			if d.Name() == "testdata" || d.Name() == "node_modules" || kits[filepath.ToSlash(rel)] ||
-				(strings.HasPrefix(d.Name(), ".") && rel != ".") || (strings.HasSuffix(d.Name(), "test") && d.Name() != "agenttest") {
+				(strings.HasPrefix(d.Name(), ".") && rel != ".") ||
+				(strings.HasSuffix(d.Name(), "test") && d.Name() != "agenttest") {
 				return fs.SkipDir
 			}
 			return nil

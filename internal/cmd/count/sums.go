@@ -165,7 +165,8 @@ func (s *sums) print(w io.Writer, list bool) {
 	row("files", "%d", s.files)
 	row("lines of code", "%d", s.code)
 	row("statements", "%d", s.statements)
-	row("comments, of lines of code and comments", "%.1f %%", 100*float64(s.comments)/float64(max(s.code+s.comments, 1)))
+	row("comments, of lines of code and comments", "%.1f %%", 100*float64(s.comments)/float64(max(s.code+s.comments,
+		1)))
 	row("functions", "%d", len(s.functions))
 	row("lines of a function, p50 and p90", "%d, %d", lengths[n/2], lengths[n*9/10])
 	row("functions of more than 80 lines", "%d", len(long))

@@ -53,7 +53,8 @@ const (
 
 // write is a call that writes a file.
 func write(n int) string {
-	return fmt.Sprintf("<call write_file {\"path\":\"file%d.txt\",\"content\":%q}\n", n, strings.Repeat(fmt.Sprintf("text of file %d\n", n), 20))
+	return fmt.Sprintf("<call write_file {\"path\":\"file%d.txt\",\"content\":%q}\n", n,
+		strings.Repeat(fmt.Sprintf("text of file %d\n", n), 20))
 }
 
 // aimAtExecuting has a shell command that does not end beside files that are
@@ -138,7 +139,8 @@ func aimAtCommitting(by *rand.Rand) plan {
 
 // after waits until the editor has seen something, or so many runs have ended,
 // and a while longer.
-func after(ctx context.Context, e *editortest.Editor, late time.Duration, runs int, seen func(editortest.Seen) bool) error {
+func after(ctx context.Context, e *editortest.Editor, late time.Duration, runs int,
+	seen func(editortest.Seen) bool) error {
 	waited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := e.Await(waited, func(s editortest.Seen) bool {

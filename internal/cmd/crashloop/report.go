@@ -90,9 +90,12 @@ func (r *report) table() string {
 		part := report{kills: slices.DeleteFunc(slices.Clone(r.kills), func(k killed) bool { return !of(k) })}
 		fmt.Fprintf(w, "%s\t%d\t", name, len(part.kills))
 		for _, count := range []func(killed) int{
-			func(k killed) int { return k.told }, func(k killed) int { return k.logged }, func(k killed) int { return k.torn },
-			func(k killed) int { return k.runs }, func(k killed) int { return k.resumed }, func(k killed) int { return k.stuck },
-			func(k killed) int { return k.orphans }, func(k killed) int { return k.shared }, func(k killed) int { return k.lost },
+			func(k killed) int { return k.told }, func(k killed) int { return k.logged },
+			func(k killed) int { return k.torn },
+			func(k killed) int { return k.runs }, func(k killed) int { return k.resumed },
+			func(k killed) int { return k.stuck },
+			func(k killed) int { return k.orphans }, func(k killed) int { return k.shared },
+			func(k killed) int { return k.lost },
 		} {
 			fmt.Fprintf(w, "%d\t", part.sum(count))
 		}
@@ -117,9 +120,11 @@ func (r *report) verdict(unsafe bool, out io.Writer) (int, error) {
 	case unsafe:
 		return exitFailed, fmt.Errorf("%d kills of a build without syncs and locks, and only %d losses and %d sessions of two daemons were seen: the checks are blind", len(r.kills), lost, shared)
 	case lost+shared+stuck+orphans > 0:
-		return exitFailed, fmt.Errorf("lost %d, shared %d, stuck %d, orphans %d; seed %d", lost, shared, stuck, orphans, r.seed)
+		return exitFailed, fmt.Errorf("lost %d, shared %d, stuck %d, orphans %d; seed %d", lost, shared,
+			stuck, orphans, r.seed)
 	case !r.enough():
-		return exitFailed, fmt.Errorf("only %d of %d kills fell into %s, want %d", r.count(r.rarest()), len(r.kills), r.rarest(), r.least)
+		return exitFailed, fmt.Errorf("only %d of %d kills fell into %s, want %d", r.count(r.rarest()),
+			len(r.kills), r.rarest(), r.least)
 	}
 	fmt.Fprintf(out, "%d kills, seed %d: nothing lost, nothing stuck, nothing left\n", len(r.kills), r.seed)
 	return exitOK, nil

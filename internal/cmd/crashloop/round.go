@@ -62,7 +62,8 @@ func isEnd(l faults.Line) bool { return l.Type == "run.finished" }
 
 // live starts a daemon and the runs of a plan, and kills it at the plan's moment.
 // It returns what the client had been told, and which runs had been answered.
-func (w *world) live(ctx context.Context, p plan, k *killed) (told map[string][]faults.Line, ended map[string]bool, err error) {
+func (w *world) live(ctx context.Context, p plan, k *killed) (told map[string][]faults.Line,
+	ended map[string]bool, err error) {
 	m, err := startModel(p.script)
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +122,8 @@ func request(session string) *wire.RunParams {
 func tellings(e *editortest.Editor) map[string][]faults.Line {
 	told := make(map[string][]faults.Line)
 	for _, a := range e.Seen().Events {
-		told[a.Session] = append(told[a.Session], faults.Line{Seq: a.Seq, FromSeq: a.FromSeq, Type: a.Type, Run: a.Run, Data: a.Data})
+		told[a.Session] = append(told[a.Session], faults.Line{Seq: a.Seq, FromSeq: a.FromSeq, Type: a.Type,
+			Run: a.Run, Data: a.Data})
 	}
 	return told
 }
@@ -156,7 +158,8 @@ func (w *world) contend(ctx context.Context, session string, k *killed) error {
 	case err == nil:
 		k.fails(&k.shared, "a second daemon ran in the session %s, which was in use", session)
 	case !strings.Contains(err.Error(), "in use"):
-		k.fails(&k.shared, "a second daemon was refused the session %s with %v, which does not say that it is in use", session, err)
+		k.fails(&k.shared, "a second daemon was refused the session %s with %v, which does not say that it is in use",
+			session, err)
 	case strings.Contains(string(log), p.Run):
 		k.fails(&k.shared, "a second daemon was refused the session %s and has written into its log", session)
 	}
@@ -308,7 +311,8 @@ func (w *world) again(ctx context.Context, e *editortest.Editor, session string,
 	}
 	k.runs++
 	var r wire.RunResult
-	if err := e.Call(ctx, wire.MethodResume, &wire.ResumeParams{Run: runOf(session), Session: session}, &r); err != nil || r.Reason != activity.Goal {
+	if err := e.Call(ctx, wire.MethodResume, &wire.ResumeParams{Run: runOf(session), Session: session},
+		&r); err != nil || r.Reason != activity.Goal {
 		k.fails(&k.stuck, "the run in %s was resumed: %s; %d questions came, and the log ends with %s",
 			session, outcome(&r, err), len(e.Seen().Questions), ending(w.log(session)))
 		return
@@ -344,6 +348,7 @@ func interrupted(path, run string, from int) bool {
 	log, _, _ := faults.ReadLog(path) // what is wrong with it is found later
 	return slices.ContainsFunc(log[min(from, len(log)):], func(l faults.Line) bool {
 		var d struct{ To string }
-		return l.Type == "run.state" && l.Run == run && json.Unmarshal(l.Data, &d) == nil && d.To == string(activity.Interrupted)
+		return l.Type == "run.state" && l.Run == run && json.Unmarshal(l.Data, &d) == nil &&
+			d.To == string(activity.Interrupted)
 	})
 }

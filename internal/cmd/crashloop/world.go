@@ -201,7 +201,8 @@ func (p *process) free() {
 func (w *world) connect(ctx context.Context, p *process) (*editortest.Editor, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	e, err := editortest.Connect(context.WithoutCancel(ctx), p, editortest.Config{Dir: w.dir, Agents: editortest.Native()})
+	e, err := editortest.Connect(context.WithoutCancel(ctx), p,
+		editortest.Config{Dir: w.dir, Agents: editortest.Native()})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, p.said.String())
 	}
@@ -253,7 +254,8 @@ func (w *world) processes() map[int]string {
 		}
 		env, _ := os.ReadFile(filepath.Join(dir, "environ")) // another person's: not ours
 		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
-		if bytes.Contains(line, []byte(w.base)) || bytes.Contains(env, []byte(w.base)) || strings.HasPrefix(cwd, w.base) {
+		if bytes.Contains(line, []byte(w.base)) || bytes.Contains(env, []byte(w.base)) ||
+			strings.HasPrefix(cwd, w.base) {
 			found[pid] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}

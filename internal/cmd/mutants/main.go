@@ -38,7 +38,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.only, "run", "", "a part of the names of those that are run")
 	flag.IntVar(&o.parallel, "p", 2, "how many at once")
-	flag.BoolVar(&o.passed, "passed", false, "the tests are known to pass without a change: do not run them without one")
+	flag.BoolVar(&o.passed, "passed", false,
+		"the tests are known to pass without a change: do not run them without one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)

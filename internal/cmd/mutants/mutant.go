@@ -62,7 +62,8 @@ func parse(name, text string) (mutant, error) {
 	if tests := patch.Header["test"]; len(tests) == 1 {
 		m.pkg, m.test, _ = strings.Cut(tests[0], " ")
 	}
-	if !strings.HasPrefix(m.pkg, "./") || !strings.HasPrefix(m.test, "Test") || strings.ContainsAny(m.test, " /") || m.proves == "" {
+	if !strings.HasPrefix(m.pkg, "./") || !strings.HasPrefix(m.test, "Test") ||
+		strings.ContainsAny(m.test, " /") || m.proves == "" {
 		return mutant{}, errors.New(`its head needs one "# test: ./package TestName" and a "# proves: REL-…"`)
 	}
 	return m, nil

@@ -60,7 +60,8 @@ type module struct{ path, version, dir string }
 func linked(root string) ([]module, error) {
 	var all []module
 	for _, system := range systems {
-		c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/agentls")
+		c := exec.Command("go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/agentls")
 		c.Dir, c.Env = root, append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		var errs bytes.Buffer
 		c.Stderr = &errs

@@ -88,7 +88,8 @@ func (p *page) family(f family) {
 	request := strings.HasPrefix(f.title, "Request")
 	p.line("| method | what | needs |\n|---|---|---|")
 	for _, m := range f.methods {
-		p.line("| [`%s`](#%s) | %s | %s |", m.name, anchor(m.name), cell(withoutName(m.constant, m.doc)), cell(short(m.needs)))
+		p.line("| [`%s`](#%s) | %s | %s |", m.name, anchor(m.name),
+			cell(withoutName(m.constant, m.doc)), cell(short(m.needs)))
 	}
 	p.line("")
 	for _, m := range f.methods {
@@ -282,7 +283,8 @@ func (p *page) errors() {
 	for _, k := range p.kinds {
 		p.line("| `%s` | %d | %s | %s |", k.name, k.code, yes(k.retry), cell(k.doc))
 	}
-	p.line("\nThe reasons. Their code is %d whatever the kind, but for `internal`: the one of that kind.\n", codes["requestFailed"])
+	p.line("\nThe reasons. Their code is %d whatever the kind, but for `internal`: the one of that kind.\n",
+		codes["requestFailed"])
 	p.line("| reason | more |\n|---|---|")
 	for _, r := range p.reasons {
 		more := cell(r.doc)

@@ -312,7 +312,8 @@ var wider = map[string]bool{"internal/wire.CreateParams": true}
 // from its fields.
 func (ts *types) plain(full string, p *goPackage, name string) error {
 	for _, m := range p.methods[name] {
-		if !wider[full] && slices.Contains([]string{"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "MarshalJSONTo", "UnmarshalJSONFrom"}, m) {
+		if !wider[full] && slices.Contains([]string{"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText",
+			"MarshalJSONTo", "UnmarshalJSONFrom"}, m) {
 			return fmt.Errorf("%s has a method %s: say in forms what it is on the wire", full, m)
 		}
 	}

@@ -55,7 +55,8 @@ func load(root string) (*surface, error) {
 		return nil, err
 	}
 	s := &surface{types: &types{src: src, defs: make(map[string]*namedType), from: make(map[string]string)}}
-	for _, step := range []func() error{s.loadMethods, s.loadNegotiation, s.loadEvents, s.loadRoutes, s.loadFailures, s.loadRest} {
+	for _, step := range []func() error{s.loadMethods, s.loadNegotiation, s.loadEvents, s.loadRoutes,
+		s.loadFailures, s.loadRest} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -98,7 +99,8 @@ func (s *surface) loadMethods() error {
 	}
 	for _, r := range rows {
 		if !told[r.constant] {
-			return fmt.Errorf("internal/cmd/protocoldoc/table.go has a row for wire.%s, which does not exist", r.constant)
+			return fmt.Errorf("internal/cmd/protocoldoc/table.go has a row for wire.%s, which does not exist",
+				r.constant)
 		}
 	}
 	for _, c := range s.commands {
@@ -107,7 +109,8 @@ func (s *surface) loadMethods() error {
 		}
 	}
 	if len(s.commands) != len(commands) {
-		return fmt.Errorf("commands of internal/cmd/protocoldoc/table.go has %d rows, internal/wire %d commands", len(commands), len(s.commands))
+		return fmt.Errorf("commands of internal/cmd/protocoldoc/table.go has %d rows, internal/wire %d commands",
+			len(commands), len(s.commands))
 	}
 	for _, f := range s.families {
 		for _, m := range f.methods {
@@ -186,7 +189,8 @@ func (s *surface) loadRoutes() error {
 			case fromClient && !in:
 				return fmt.Errorf("wire.%s is a request from the client and has no route in handlers/handlers.go: what is not built is not documented", m.constant)
 			case !fromClient && in:
-				return fmt.Errorf("wire.%s has a route in handlers/handlers.go and is documented as %q", m.constant, f.title)
+				return fmt.Errorf("wire.%s has a route in handlers/handlers.go and is documented as %q", m.constant,
+					f.title)
 			}
 		}
 	}
@@ -270,12 +274,14 @@ func (s *surface) loadFailures() error {
 			}
 			if c.typ == "Reason" {
 				retry, _ := retries["fault."+c.name].(*ast.Ident)
-				s.reasons = append(s.reasons, failure{name: c.value, retry: retry != nil && retry.Name == "true", doc: c.doc})
+				s.reasons = append(s.reasons, failure{name: c.value, retry: retry != nil &&
+					retry.Name == "true", doc: c.doc})
 			}
 		}
 	}
 	if len(s.kinds) != len(names) || len(s.reasons) == 0 {
-		return fmt.Errorf("internal/fault: %d of %d kinds and %d reasons were understood", len(s.kinds), len(names), len(s.reasons))
+		return fmt.Errorf("internal/fault: %d of %d kinds and %d reasons were understood", len(s.kinds),
+			len(names), len(s.reasons))
 	}
 	return nil
 }

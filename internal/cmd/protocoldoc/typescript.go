@@ -20,7 +20,8 @@ func (s *surface) typescript() []byte {
 	}
 	b.WriteString("}\n")
 	for _, f := range s.families {
-		name := map[string]string{"Requests from the client": "Requests", "Requests to the client": "Questions", "Notifications from the client": "ClientNotifications"}[f.title]
+		name := map[string]string{"Requests from the client": "Requests", "Requests to the client": "Questions",
+			"Notifications from the client": "ClientNotifications"}[f.title]
 		if name == "" {
 			name = "Notifications"
 		}

@@ -138,13 +138,15 @@ func measureMemory(ctx context.Context, binary string) (result string, err error
 	for n := range requests {
 		fmt.Fprintf(&script, "> request%d\n", n)
 		for turn := range turns - 1 {
-			fmt.Fprintf(&script, "< %s\\n\\n```go\\nfunc f%d() int { return %d }\\n```\\n\\n", words(n*turns+turn), turn, n)
+			fmt.Fprintf(&script, "< %s\\n\\n```go\\nfunc f%d() int { return %d }\\n```\\n\\n",
+				words(n*turns+turn), turn, n)
 			if turn%3 == 2 {
 				notes := fmt.Sprintf("request %d, turn %d\n", n, turn) + strings.Repeat("A line.\n", 40)
 				fmt.Fprintf(&script, "\n<call write_file {\"file_path\": \"notes.md\", \"content\": %q}\n", notes)
 				script.WriteString("\n>result write_file\n")
 			} else {
-				fmt.Fprintf(&script, "\n<call read_file {\"file_path\": \"part%d.go\"}\n\n>result read_file\n", n*turns+turn)
+				fmt.Fprintf(&script, "\n<call read_file {\"file_path\": \"part%d.go\"}\n\n>result read_file\n",
+					n*turns+turn)
 			}
 		}
 		fmt.Fprintf(&script, "< done%d\n\n", n)
@@ -155,7 +157,8 @@ func measureMemory(ctx context.Context, binary string) (result string, err error
 		files[fmt.Sprintf("part%d.go", n)] = head + strings.Repeat("// A line that is read.\n", 120)
 	}
 	err = session(ctx, binary, script.String(), files, func(p *player) error {
-		if err := errors.Join(sees("main ·")(p), types("/mode auto")(p), presses(enter)(p), sees("mode auto")(p)); err != nil {
+		if err := errors.Join(sees("main ·")(p), types("/mode auto")(p), presses(enter)(p),
+			sees("mode auto")(p)); err != nil {
 			return err
 		}
 		for n := range requests {

@@ -312,7 +312,10 @@ func types(text string) step {
 				return err
 			}
 			p.clock += keyTime
-			changed := func(string) bool { return !reflect.DeepEqual(p.screen.cells(), before) } // a blank moves the cursor
+			changed := func(string) bool {
+				return !reflect.DeepEqual(p.screen.cells(),
+					before)
+			} // a blank moves the cursor
 			if err := p.until("what was typed", changed); err != nil {
 				return err
 			}

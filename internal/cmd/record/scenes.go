@@ -53,7 +53,8 @@ echo "=== RUN   TestMedian"
 echo "--- PASS: TestMedian (0.00s)"
 echo PASS
 `,
-	".gemini/agents/reviewer.md": agent("reviewer", "Reads a change and says what is wrong with it.", "read_file, grep, ls"),
+	".gemini/agents/reviewer.md": agent("reviewer", "Reads a change and says what is wrong with it.",
+		"read_file, grep, ls"),
 }
 
 // agent is the text of an agent file.
@@ -93,34 +94,39 @@ func scenes() []scene {
 			sees("for _, reading"), sees(armed), reads("again"), presses("y"),
 			sees("The average is right now"), idle, reads("done"), finds("average.go", "range readings", true),
 		}},
-		{name: "steering", cols: 100, rows: 30, files: project, trusted: true, script: script("steering"), steps: []step{
-			sees("main ·"), types("Explain both functions"), presses(enter), sees("thinking"), reads("thinking"),
-			types("only the median"), presses(enter), sees("queued"), reads("queued"), opens("steered"),
-			sees("Only the median, then"), idle, reads("answered"),
-		}},
-		{name: "questions", cols: 100, rows: 30, trusted: true, script: script("questions"), files: with(map[string]string{
-			".gemini/agents/lead.md": "---\nkind: agent\nname: lead\ndescription: Leads the writers.\n" +
-				"subagents: [writer]\n---\nYou lead.\n",
-			".gemini/agents/writer.md": agent("writer", "Writes one page.", "read_file, write_file"),
-		}), steps: []step{
-			sees("main ·"), types("@lead Have the three pages written"), presses(enter),
-			sees("2 more waiting"), sees(armed), reads("first"), presses("y"),
-			sees("1 more waiting"), sees(armed), reads("second"), presses("y"),
-			misses("more waiting"), sees(armed), reads("third"), presses("n"), sees("The pages are there"), idle, reads("done"),
-		}},
-		{name: "interrupt", cols: 100, rows: 30, files: project, trusted: true, script: script("interrupt"), steps: []step{
-			sees("main ·"), types("Look at all of it"), presses(enter), sees("I begin with"), reads("answering"),
-			presses(escape), sees("Cancelled"), misses("stopping"), idle, reads("stopped"),
-			types("go on, but only with the median"), presses(enter), sees("Where I was"), idle, reads("went-on"),
-			presses(ctrlD), ends, reads("left"),
-		}},
+		{name: "steering", cols: 100, rows: 30, files: project, trusted: true,
+			script: script("steering"), steps: []step{
+				sees("main ·"), types("Explain both functions"), presses(enter), sees("thinking"), reads("thinking"),
+				types("only the median"), presses(enter), sees("queued"), reads("queued"), opens("steered"),
+				sees("Only the median, then"), idle, reads("answered"),
+			}},
+		{name: "questions", cols: 100, rows: 30, trusted: true, script: script("questions"),
+			files: with(map[string]string{
+				".gemini/agents/lead.md": "---\nkind: agent\nname: lead\ndescription: Leads the writers.\n" +
+					"subagents: [writer]\n---\nYou lead.\n",
+				".gemini/agents/writer.md": agent("writer", "Writes one page.", "read_file, write_file"),
+			}), steps: []step{
+				sees("main ·"), types("@lead Have the three pages written"), presses(enter),
+				sees("2 more waiting"), sees(armed), reads("first"), presses("y"),
+				sees("1 more waiting"), sees(armed), reads("second"), presses("y"),
+				misses("more waiting"), sees(armed), reads("third"), presses("n"),
+				sees("The pages are there"), idle, reads("done"),
+			}},
+		{name: "interrupt", cols: 100, rows: 30, files: project, trusted: true,
+			script: script("interrupt"), steps: []step{
+				sees("main ·"), types("Look at all of it"), presses(enter), sees("I begin with"), reads("answering"),
+				presses(escape), sees("Cancelled"), misses("stopping"), idle, reads("stopped"),
+				types("go on, but only with the median"), presses(enter), sees("Where I was"), idle, reads("went-on"),
+				presses(ctrlD), ends, reads("left"),
+			}},
 		{name: "changes", cols: 100, rows: 30, files: project, trusted: true, script: script("changes"), steps: []step{
 			sees("main ·"), types("/mode edits"), presses(enter), sees("mode edits"),
 			types("Clean up the package"), presses(enter),
 			sees("Both files are clean"), idle, reads("changed"),
 			types("/changes"), presses(escape), misses("goes through"), presses(enter),
 			sees("2 files changed."), sees(armed), reads("files"),
-			presses("r"), sees("Part 1 of 2"), sees(armed), reads("part"), presses("k"), sees("Part 2 of 2"), presses("u"),
+			presses("r"), sees("Part 1 of 2"), sees(armed), reads("part"), presses("k"),
+			sees("Part 2 of 2"), presses("u"),
 			sees("The change in median.go"), reads("next"), presses("k"), sees("2 parts kept, 1 undone"), reads("done"),
 			finds("average.go", "NaN of none", true), finds("average.go", "func Sum", false),
 			finds("median.go", "slices.Clone", true),

@@ -59,7 +59,8 @@ func agentFiles() ([]byte, error) {
 
 // toolNames are the tools whose files are read.
 var toolNames = map[definition.Dialect]string{
-	definition.Claude: "Claude Code", definition.GeminiCLI: "gemini-cli", definition.Copilot: "Copilot", definition.OpenCode: "opencode",
+	definition.Claude: "Claude Code", definition.GeminiCLI: "gemini-cli", definition.Copilot: "Copilot",
+	definition.OpenCode: "opencode",
 }
 
 // fields writes the table of a section.

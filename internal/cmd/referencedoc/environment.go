@@ -21,7 +21,8 @@ var environment = []group{
 		{"GOOGLE_CLOUD_PROJECT", "The project on Vertex AI."},
 		{"GOOGLE_CLOUD_LOCATION", "The location on Vertex AI."},
 		{"GOOGLE_CLOUD_REGION", "The same, where the location is not set."},
-		{"GOOGLE_APPLICATION_CREDENTIALS", "The file of credentials for Vertex AI; without it, those of `gcloud auth application-default login`."},
+		{"GOOGLE_APPLICATION_CREDENTIALS",
+			"The file of credentials for Vertex AI; without it, those of `gcloud auth application-default login`."},
 		{"GOOGLE_VERTEX_BASE_URL", "Another address of Vertex AI."},
 	}},
 	{"agentls", []variable{
@@ -44,7 +45,8 @@ var environment = []group{
 		{"SANDBOX", "As gemini-cli sets it in its own sandbox: the prompt says that the agent is in one."},
 	}},
 	{"Traces", []variable{
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", "Where traces with the backend `otlp` are sent; `http://localhost:4318` without it."},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT",
+			"Where traces with the backend `otlp` are sent; `http://localhost:4318` without it."},
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "The whole address for traces; it counts over the one above."},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "Headers of these requests, as `name=value,name=value`."},
 		{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "More headers, for traces."},

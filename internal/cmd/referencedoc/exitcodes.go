@@ -12,7 +12,8 @@ import (
 // exitCodes is the page of exit codes, made of the constants exit… of the
 // command line and the comments behind them.
 func exitCodes(root string) ([]byte, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "cmd", "agentls", "main.go"), nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "cmd", "agentls", "main.go"),
+		nil, parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,8 @@ func exitCodes(root string) ([]byte, error) {
 			}
 			number, ok := constant.Values[0].(*ast.BasicLit)
 			if !ok || constant.Comment == nil {
-				return nil, errors.New(constant.Names[0].Name + " of cmd/agentls/main.go needs a number and a comment that says when it is given")
+				return nil, errors.New(constant.Names[0].Name +
+					" of cmd/agentls/main.go needs a number and a comment that says when it is given")
 			}
 			rows = append(rows, []string{number.Value, strings.TrimSpace(constant.Comment.Text())})
 		}

@@ -51,7 +51,8 @@ func settingsPage() []byte {
 			}
 		}
 		if section == "hooks" {
-			p.say("Events: %s. [hooks.md](../hooks.md) says when each comes and what a hook answers.", codes(workspace.HookEvents()))
+			p.say("Events: %s. [hooks.md](../hooks.md) says when each comes and what a hook answers.",
+				codes(workspace.HookEvents()))
 		}
 		if len(cells) > 0 {
 			slices.SortStableFunc(cells, func(a, b []string) int { return strings.Compare(a[0], b[0]) })

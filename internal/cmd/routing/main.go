@@ -96,7 +96,8 @@ func nameOf(domain string) string { return strings.NewReplacer("_", "-", " ", "-
 func connect(ctx context.Context, home, folder string) (*client.Client, error) {
 	near, far := net.Pipe()
 	config := daemon.Config{
-		Home: home, Environ: []string{"HOME=" + home}, Trust: true, Version: "routing", Now: time.Now, Brief: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Home: home, Environ: []string{"HOME=" + home}, Trust: true, Version: "routing", Now: time.Now, Brief: true,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	var served conc.WaitGroup // ends with the process, and is not waited for
 	served.Go(func() { _, _ = daemon.Serve(ctx, far, config) })

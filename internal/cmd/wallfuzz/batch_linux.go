@@ -83,7 +83,8 @@ type violation struct {
 }
 
 func (v violation) String() string {
-	return fmt.Sprintf("VIOLATION with access %s:\n  %s\n%s\n", v.access, strings.Join(v.harm, "\n  "), strings.Join(v.texts, "\n"))
+	return fmt.Sprintf("VIOLATION with access %s:\n  %s\n%s\n", v.access, strings.Join(v.harm, "\n  "),
+		strings.Join(v.texts, "\n"))
 }
 
 // try runs commands and returns what they did that they may not do.
@@ -98,7 +99,8 @@ func try(ctx context.Context, w *world, run runner, access sandbox.Access, texts
 	var found []violation
 	for _, s := range samples {
 		if tells(s.output) {
-			found = append(found, violation{access, []string{s.text}, []string{fmt.Sprintf("it printed a secret: %.2000q", s.output)}})
+			found = append(found, violation{access, []string{s.text},
+				[]string{fmt.Sprintf("it printed a secret: %.2000q", s.output)}})
 		}
 	}
 	harm, err := w.touched(access != sandbox.Read)

@@ -12,8 +12,10 @@ import (
 // controls do harm without a wall, each in another way, and only in the world.
 var controls = []string{
 	"echo x > $OUT/new", "echo x >> ~/.bashrc", "touch up/outside/new", "rm -f out/secret.txt", "ln -s /etc/passwd ~/l",
-	"echo x > .git/hooks/pre-commit", "mv .git g; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", "echo {} > .gemini/agents.json",
-	"cat ~/.ssh/id_rsa", "cat ssh/../notes.txt", "cat .env", "base64 -w0 $OUT/secret.txt", "cat key | od -An -v -tx1 | tr -d ' \\n'",
+	"echo x > .git/hooks/pre-commit", "mv .git g; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit",
+	"echo {} > .gemini/agents.json",
+	"cat ~/.ssh/id_rsa", "cat ssh/../notes.txt", "cat .env", "base64 -w0 $OUT/secret.txt",
+	"cat key | od -An -v -tx1 | tr -d ' \\n'",
 	"(sleep 0.1; touch $OUT/late) & sleep 0.3", "echo x > /dev/tcp/127.0.0.1/$PORT", "echo x > /dev/udp/127.0.0.1/$UDP",
 	`perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new("$SOCK")'`,
 	`perl -MSocket -e 'socket S,AF_UNIX,SOCK_STREAM,0; connect(S,pack("S a*",1,"\0$ABSTRACT"))'`,

@@ -49,7 +49,8 @@ type wall struct {
 
 // runBehind runs a script as the tool bash does: what the survey of the workspace
 // finds is masked or protected, and afterwards what is new is quarantined.
-func (w *world) runBehind(ctx context.Context, walls []sandbox.Wall, access sandbox.Access, script string) ([]byte, error) {
+func (w *world) runBehind(ctx context.Context, walls []sandbox.Wall, access sandbox.Access,
+	script string) ([]byte, error) {
 	if w.box == nil {
 		w.box = sandbox.New(sandbox.Config{Home: w.home, State: w.state, Environ: w.environ(), Walls: walls})
 		w.survey = tool.NewSurvey(time.Now)
@@ -66,7 +67,8 @@ func (w *world) runBehind(ctx context.Context, walls []sandbox.Wall, access sand
 	if err != nil {
 		return nil, err
 	}
-	spec := sandbox.Spec{Access: access, Folders: []string{w.work}, Masked: places.Credentials, Protected: places.Protected}
+	spec := sandbox.Spec{Access: access, Folders: []string{w.work}, Masked: places.Credentials,
+		Protected: places.Protected}
 	if access == sandbox.Network {
 		if spec.Proxy, err = w.serveProxy(); err != nil {
 			return nil, err

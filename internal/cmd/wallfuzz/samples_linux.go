@@ -157,7 +157,8 @@ var flagWord = regexp.MustCompile(`(?m)(?:^|[\s,|\[])(--?[A-Za-z0-9][-A-Za-z0-9]
 
 // learn returns the programs with the flags that their --help names; ask runs
 // commands behind the wall and returns what each printed.
-func learn(ctx context.Context, names []string, ask func(context.Context, []string) ([]string, error)) ([]program, error) {
+func learn(ctx context.Context, names []string, ask func(context.Context, []string) ([]string,
+	error)) ([]program, error) {
 	commands := make([]string, len(names))
 	for i, name := range names {
 		commands[i] = name + " --help"

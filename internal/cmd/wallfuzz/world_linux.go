@@ -51,7 +51,8 @@ type world struct {
 
 // newWorld makes a world in an empty folder.
 func newWorld(base string, open bool) (*world, error) {
-	w := &world{open: open, patience: 2 * time.Second, base: base, work: filepath.Join(base, "work"), home: filepath.Join(base, "home"), out: filepath.Join(base, "outside")}
+	w := &world{open: open, patience: 2 * time.Second, base: base, work: filepath.Join(base, "work"),
+		home: filepath.Join(base, "home"), out: filepath.Join(base, "outside")}
 	w.state = filepath.Join(base, "state")
 	if err := w.furnish(); err != nil {
 		return nil, err
@@ -97,9 +98,12 @@ func (w *world) furnish() error {
 		"work/a.txt": "one\ntwo\n", "work/src/b.go": "package src\n", "work/x": "#!/bin/sh\ncat ~/.ssh/id_rsa\n",
 		"work/Makefile": "all:\n\tcat ~/.ssh/id_rsa\n", "work/package.json": `{"scripts": {"test": "cat ~/notes.txt"}}`,
 		"work/.env": "KEY=" + secret, "work/sub/.env.local": "KEY=" + secret, "work/.gitignore": ".env*\n",
-		"work/.gemini/settings.json": "{}", "work/.vscode/tasks.json": "{}", "work/.github/workflows/x.yml": "on: push\n",
-		"home/.ssh/id_rsa": key, "home/.bashrc": "# " + secret, "home/notes.txt": secret, "home/.netrc": "password " + secret,
-		"home/.aws/credentials": secret, "home/.config/gcloud/x.json": secret, "home/.gitconfig": "[user]\n\tname = n\n",
+		"work/.gemini/settings.json": "{}", "work/.vscode/tasks.json": "{}",
+		"work/.github/workflows/x.yml": "on: push\n",
+		"home/.ssh/id_rsa":             key, "home/.bashrc": "# " + secret, "home/notes.txt": secret,
+		"home/.netrc":           "password " + secret,
+		"home/.aws/credentials": secret, "home/.config/gcloud/x.json": secret,
+		"home/.gitconfig":        "[user]\n\tname = n\n",
 		"state/sessions/s.jsonl": secret, "home/.gemini/settings.json": `{"key": "` + secret + `"}`,
 		"outside/secret.txt": secret, "outside/sub/secret.txt": secret,
 	} {
@@ -115,7 +119,8 @@ func (w *world) furnish() error {
 		}
 	}
 	for name, target := range map[string]string{
-		"work/ssh": w.home + "/.ssh", "work/key": w.home + "/.ssh/id_rsa", "work/up": "..", "work/out": "../outside", "work/whole": "/",
+		"work/ssh": w.home + "/.ssh", "work/key": w.home + "/.ssh/id_rsa", "work/up": "..",
+		"work/out": "../outside", "work/whole": "/",
 		"work/src/loop": "..",
 	} {
 		if err := os.Symlink(target, filepath.Join(w.base, name)); err != nil {
@@ -246,7 +251,10 @@ func (w *world) touched(writes bool) ([]string, error) {
 			continue
 		}
 		in, inside := strings.CutPrefix(name, "work/")
-		protected := slices.ContainsFunc(protectedPlaces, func(p string) bool { return in == p || strings.HasPrefix(in, p+"/") }) ||
+		protected := slices.ContainsFunc(protectedPlaces, func(p string) bool {
+			return in == p ||
+				strings.HasPrefix(in, p+"/")
+		}) ||
 			(!w.open && slices.Contains(hidden, in))
 		if writes && (name == "work" || (inside && !protected)) {
 			continue
@@ -256,7 +264,8 @@ func (w *world) touched(writes bool) ([]string, error) {
 		}
 		harm = append(harm, fmt.Sprintf("%s was %q and is %q", name, w.first[name], now[name]))
 	}
-	for _, path := range []string{"/etc/wallfuzz-canary", "/usr/local/bin/wallfuzz-canary", "/var/tmp/wallfuzz-canary", "/dev/shm/wallfuzz-canary", "/tmp/wallfuzz-canary"} {
+	for _, path := range []string{"/etc/wallfuzz-canary", "/usr/local/bin/wallfuzz-canary", "/var/tmp/wallfuzz-canary",
+		"/dev/shm/wallfuzz-canary", "/tmp/wallfuzz-canary"} {
 		if _, err := os.Lstat(path); err == nil {
 			harm = append(harm, path+" was made")
 			_ = os.RemoveAll(path) // else it is told again and again
@@ -270,7 +279,8 @@ func (w *world) touched(writes bool) ([]string, error) {
 // deadline, however short, can pass before the queue is looked at.
 func (w *world) reached() []string {
 	var harm []string
-	for name, l := range map[string]syscall.Conn{"the TCP port": w.tcp, "the Unix socket": w.unix, "the abstract socket": w.abstract} {
+	for name, l := range map[string]syscall.Conn{"the TCP port": w.tcp, "the Unix socket": w.unix,
+		"the abstract socket": w.abstract} {
 		for taken(l, func(fd int) error {
 			conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
 			if err != nil {

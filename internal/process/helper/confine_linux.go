@@ -97,7 +97,8 @@ func restrictFiles(limits Limits) error {
 	for _, rule := range []struct {
 		paths  []string
 		access uint64
-	}{{limits.Read, canRead}, {limits.Write, handled}, {limits.List, unix.LANDLOCK_ACCESS_FS_READ_DIR}, {limits.Devices, unix.LANDLOCK_ACCESS_FS_READ_FILE | canWrite}} {
+	}{{limits.Read, canRead}, {limits.Write, handled}, {limits.List, unix.LANDLOCK_ACCESS_FS_READ_DIR},
+		{limits.Devices, unix.LANDLOCK_ACCESS_FS_READ_FILE | canWrite}} {
 		for _, path := range rule.paths {
 			if err := allow(int(ruleset), path, rule.access); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -131,7 +132,8 @@ func allow(ruleset int, path string, access uint64) error {
 		return nil
 	}
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -74,7 +74,8 @@ func reap(path string, args, environ []string, confine func() error) int {
 // fork sets the default again.
 func ignoreSignals() {
 	action := [8]uintptr{1} // the kernel's struct sigaction: the handler SIG_IGN, no flags
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE} {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP,
+		syscall.SIGQUIT, syscall.SIGPIPE} {
 		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	}
 }
