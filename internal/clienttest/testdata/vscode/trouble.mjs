@@ -141,6 +141,10 @@ await tell({
     const locked = inView('take forever').first()
     await locked.waitFor()
     await locked.click()
+    await frame().locator('.entry.text:has-text("I am at it")').waitFor() // it can be read here
+    await frame().locator('#input').focus()
+    await page.keyboard.type('me too')
+    await page.keyboard.press('Enter')
     const problem = frame().locator('#problem')
     await problem.waitFor()
     await shot('second-window')
