@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/sourcegraph/conc"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
@@ -19,10 +22,11 @@ import (
 // an agent only when the person typed what is new in it, on top of a text that they had
 // approved (SEC-09): no text that a tool or another program brought in.
 type agentTexts struct {
-	mu     sync.Mutex
-	open   map[string]authorship
-	closed map[string]authorship                // with a text of the person's that may be saved yet, or opened under another name
-	byTool map[string]map[workspace.Digest]bool // that the editor was asked to make since the file was opened
+	mu      sync.Mutex
+	open    map[string]authorship
+	closed  map[string]authorship                // with a text of the person's that may be saved yet, or opened under another name
+	byTool  map[string]map[workspace.Digest]bool // that the editor was asked to make since the file was opened
+	renamed map[workspace.Digest]bool            // that files get by renames of agents, which the person asked for
 }
 
 // authorship is where a text comes from.
@@ -53,10 +57,13 @@ func stampOf(path string) stamped {
 func linesDigest(text string) workspace.Digest { return workspace.DigestOf(tool.LineFeeds(text)) }
 
 // ofPerson reports whether a text that was saved is the person's. An editor may tell its
-// last change only after it has written it; a file that was written once more since then
-// is one that it had read again.
+// last change only after it has written it (Neovim does); a file that was written once
+// more since then is one that the editor had read again, and saved.
 func (a authorship) ofPerson(path string) bool {
-	return a.typed && !a.foreign && (a.onDisk == nil || *a.onDisk == stampOf(path))
+	if a.foreign || a.onDisk == nil {
+		return a.typed && !a.foreign
+	}
+	return *a.onDisk == stampOf(path)
 }
 
 // onOpen is told that a file was opened. One that is renamed is closed under its old name
@@ -85,6 +92,11 @@ func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	if made, ok := t.closed[path]; ok && tool.SameLines(made.text, text) {
 		delete(t.closed, path)
 		t.open[path] = made
+		return
+	}
+	if t.renamed[linesDigest(text)] { // the editor may have written it, and moved the file, before it tells this
+		now.typed, now.foreign, now.onDisk = true, now.foreign || now.onDisk != nil, nil
+		t.open[path] = now
 		return
 	}
 	saved, there := disk()
@@ -146,6 +158,34 @@ func (t *agentTexts) expect(path, text string) (withdraw func()) {
 			t.closed[path] = before
 		}
 	}
+}
+
+// noteRename is told of the edits of a rename of an agent, which the person asked for.
+func (h *Handlers) noteRename(q *query, edits []language.Edit) {
+	byFile := make(map[string][]language.Edit)
+	for _, e := range edits {
+		byFile[e.URI] = append(byFile[e.URI], e)
+	}
+	for name, own := range byFile {
+		if f, ok := q.file(uri.URI(name)); ok {
+			h.texts.mu.Lock()
+			if h.texts.renamed == nil {
+				h.texts.renamed = make(map[workspace.Digest]bool)
+			}
+			h.texts.renamed[linesDigest(withEdits(f.Text, own))] = true
+			h.texts.mu.Unlock()
+		}
+	}
+}
+
+// withEdits returns a text with edits of it, none of which overlap.
+func withEdits(text string, edits []language.Edit) string {
+	index := definition.NewIndex(text)
+	slices.SortFunc(edits, func(x, y language.Edit) int { return index.Offset(y.Range.Start) - index.Offset(x.Range.Start) })
+	for _, e := range edits {
+		text = text[:index.Offset(e.Range.Start)] + e.Text + text[index.Offset(e.Range.End):]
+	}
+	return text
 }
 
 // noteTool is told what a tool has the editor make of a document, before it does.

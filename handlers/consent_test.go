@@ -322,6 +322,10 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 				r.didChange(u, int32(2+i), text)
 			}
 			r.has(".gemini/agents/a.md", strings.TrimPrefix(c.texts[len(c.texts)-1], "!"))
+			later := time.Now().Add(time.Second) // the clock of files may stand still
+			if err := os.Chtimes(u.FsPath(), later, later); err != nil {
+				t.Fatal(err)
+			}
 			r.didSave(u)
 			if _, err := r.h.catalog(t.Context()); err != nil { // after all that was saved
 				t.Fatal(err)
@@ -331,7 +335,15 @@ func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
 			}
 		})
 	}
-	r, _, u := editsAgent(t)
+	r, known, u := editsAgent(t)
+	close(known.locked)
+	r.has(".gemini/agents/a.md", "typed\n")
+	r.didChange(u, 2, "typed\n") // told after it was written, as Neovim does
+	r.didSave(u)
+	if _, err := r.h.catalog(t.Context()); err != nil || len(known.saved) == 0 {
+		t.Errorf("a change that is told after its file was written is not approved: %v", err)
+	}
+	r, _, u = editsAgent(t)
 	d, _ := r.h.Workspace.Snapshot().Document(u)
 	if err := r.h.applyEdit(t.Context(), d, "evil\n", "l"); err != nil || !r.h.texts.byTool[u.FsPath()][linesDigest("evil\n")] {
 		t.Errorf("an edit of a tool's passes for typed: %v", err)

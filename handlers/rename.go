@@ -83,6 +83,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot,
 	if err := a.allKnown(change, old); err != nil {
 		return nil, err
 	}
+	h.noteRename(a, change.Edits)
 	edit, left, _ := a.workspaceEdit(a.texts(), change)
 	for _, r := range left {
 		h.tell(infoMessage, fmt.Sprintf("This editor does not rename files in an edit: rename %s to %s, as its agent is called now.", baseOf(r.Old), baseOf(r.New)))
@@ -213,6 +214,7 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
 	if len(all.Edits) == 0 {
 		return nil, nil
 	}
+	h.noteRename(a, all.Edits)
 	edit, _, _ := a.workspaceEdit(a.texts(), all)
 	return edit, nil
 }
