@@ -103,7 +103,7 @@ func TestNoFileIsCostly(t *testing.T) {
 		if len(d.Problems) > 1000 && strings.HasPrefix(name, "yaml: ") {
 			t.Errorf("%s: %d problems", name, len(d.Problems))
 		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > 40<<20 {
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 { // a quarter of it is the race detector's
 			t.Errorf("%s: takes %d bytes", name, n)
 		}
 		if conditions > 1000 {

@@ -117,43 +117,6 @@ func TestWhatACommandPrinted(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsTheDemo: what README shows as the demo's output is that.
-func TestReadmeShowsTheDemo(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the demo runs a Go test")
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, session, ok := strings.Cut(string(readme), "$ go run ./cmd/agentls demo\n")
-	session, _, ends := strings.Cut(session, "\n```")
-	if !ok || !ends {
-		t.Fatal("README shows no demo")
-	}
-	code, out, errs := command(t, t.TempDir(), "demo")
-	if code != 0 {
-		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
-	}
-	took := regexp.MustCompile(`\d+\.\d+s`)
-	lines := "\n" + took.ReplaceAllString(out, "") + "\n"
-	for line := range strings.Lines(session) {
-		line = strings.TrimSuffix(line, "\n")
-		// Nobody is asked here: the demo answers for itself.
-		if line == "…" || strings.HasPrefix(line, "Allow? ") {
-			continue
-		}
-		ofSandbox := strings.Contains(line, "in a sandbox") || strings.Contains(line, "may change files")
-		if ofSandbox && strings.Contains(out, "no sandbox here") {
-			continue
-		}
-		want := strings.ReplaceAll(regexp.QuoteMeta(took.ReplaceAllString(line, "")), "…", ".*")
-		if !regexp.MustCompile("\n" + want + "\n").MatchString(lines) {
-			t.Errorf("the demo does not print %q", line)
-		}
-	}
-}
-
 // TestDemoIsStopped: a person who stops the demo is told that, and nothing of what
 // was going on.
 func TestDemoIsStopped(t *testing.T) {

@@ -188,7 +188,7 @@ func TestSEC09AnUnsavedTextOnTopOfOneThatNobodySaw(t *testing.T) {
 // that takes the place of another approved one.
 func TestSEC09AMovedFile(t *testing.T) {
 	work := folder(t, "", "one", "two")
-	h, find := reviewing(t, false, work)
+	h, _ := reviewing(t, false, work)
 	if err := h.setTrust(work.Canonical, true); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,8 @@ func TestSEC09AMovedFile(t *testing.T) {
 	if err := os.Remove(filepath.Join(agents, "one.md")); err != nil {
 		t.Fatal(err)
 	}
-	if got := pendingOf(t, h, work.Canonical); got != "" || h.checkReviewed(find("one")) != nil {
+	moved := definition.Parse(definition.Source{Path: filepath.Join(agents, "copy.md"), Folder: work.Canonical, Scope: definition.Project, Data: data})
+	if got := pendingOf(t, h, work.Canonical); got != "" || h.checkReviewed(moved) != nil {
 		t.Errorf("moved: %q", got)
 	}
 	write(t, filepath.Join(agents, "two.md"), string(data))
