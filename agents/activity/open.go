@@ -265,7 +265,7 @@ func (o *opener) read(s *segment, limit uint64) error {
 	s.size = size
 	switch {
 	case len(r.edits) > 0:
-		return o.mend(s, r.edits, r.end)
+		return o.repairSegment(s, r.edits, r.end)
 	case r.end < size:
 		o.found.Cut += size - r.end
 		if err := s.file.Truncate(r.end); err != nil {
@@ -417,7 +417,7 @@ func (o *opener) badPath() string { return strings.TrimSuffix(o.log.cfg.Path, su
 // fix rewrites a segment: the bad lines go to the file of bad lines, notes
 // come in, and what follows end is cut. The segment is replaced in one step, so
 // a crash meanwhile leaves it as it was.
-func (o *opener) mend(s *segment, edits []edit, end int64) error {
+func (o *opener) repairSegment(s *segment, edits []edit, end int64) error {
 	l := o.log
 	o.found.Cut += s.size - end
 	for _, e := range edits {

@@ -19,7 +19,7 @@ type ending struct {
 	text        string
 	output      json.RawMessage
 	failure     *activity.Failure
-	told        bool // a person has heard of the failure
+	told        bool // the person was told of the failure
 	interrupted bool
 	why         string   // it was interrupted
 	passes      *passing // control, to whom; nil for nobody

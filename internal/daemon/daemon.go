@@ -95,7 +95,7 @@ type Config struct {
 	// Console is where traces of the backend console go; nil = nowhere.
 	Console io.Writer
 
-	seams testHooks
+	testHooks testHooks
 }
 
 // testHooks are what tests put in; the zero value is the daemon.
@@ -128,8 +128,8 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 		func(ctx context.Context, peer server.Peer) []server.Route {
 			h = handlers.New(ctx, peer, handlers.Config{Build: build, Version: c.Version, Now: c.Now, Log: c.Log})
 			routes := h.Routes()
-			if c.seams.routes != nil {
-				routes = c.seams.routes(routes)
+			if c.testHooks.routes != nil {
+				routes = c.testHooks.routes(routes)
 			}
 			return routes
 		})
@@ -199,8 +199,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if c.Secrets == nil {
 		c.Secrets = NewSecrets(c.Environ)
 	}
-	if c.seams.site != nil {
-		c.seams.site(&site)
+	if c.testHooks.site != nil {
+		c.testHooks.site(&site)
 	}
 	b := &daemon{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
@@ -213,8 +213,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	}
 	b.shownIn = filepath.Join(b.scratchFolder(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
 	inMemory := c.Apart || b.lookAtHome()
-	if c.seams.build != nil {
-		c.seams.build(b)
+	if c.testHooks.build != nil {
+		c.testHooks.build(b)
 	}
 	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.newInstalled()})
 	settings := b.settingsOf(b.first)
@@ -268,8 +268,8 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	case b.first != "": // without a folder there is no workspace to keep an answer for
 		work.Grants = permissionStore{ctx, b.always, b.first}
 	}
-	if c.seams.agents != nil {
-		c.seams.agents(&work)
+	if c.testHooks.agents != nil {
+		c.testHooks.agents(&work)
 	}
 	service := agents.NewService(ctx, work)
 	b.service.Store(service)

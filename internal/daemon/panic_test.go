@@ -36,10 +36,10 @@ func TestREL20Panics(t *testing.T) {
 	const script = "> say it\n< Said.\n"
 	panicked := make(chan struct{})
 	for _, c := range []struct {
-		name   string
-		script string
-		seams  func(*testHooks)
-		broken func(*testing.T, *frontend)
+		name      string
+		script    string
+		testHooks func(*testHooks)
+		broken    func(*testing.T, *frontend)
 	}{
 		{"handler", script, func(s *testHooks) {
 			s.routes = func(all []server.Route) []server.Route {
@@ -106,7 +106,7 @@ func TestREL20Panics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBed(t)
-			c.seams(&b.config.seams)
+			c.testHooks(&b.config.testHooks)
 			d := b.serve(folder(t, "", "one"), c.script)
 			c.broken(t, d)
 			if log := d.log.String(); strings.Contains(log, bug) || !strings.Contains(log, "panic_test.go") {
@@ -162,7 +162,7 @@ func TestREL20Panics(t *testing.T) {
 // ends neither the process nor what others wait for, and the person is told.
 func TestREL31WorkOfTheDaemonsOwn(t *testing.T) {
 	b := newBed(t)
-	b.config.seams.site = func(site *handlers.Site) {
+	b.config.testHooks.site = func(site *handlers.Site) {
 		site.Changed = func(_, _ *registry.Snapshot) { panic(bug) }
 	}
 	d := b.serve(folder(t, "", "one"), "> say it\n< Said.\n")

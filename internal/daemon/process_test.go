@@ -42,11 +42,11 @@ func beDaemon(fault string) int {
 	}
 	switch fault {
 	case "hang":
-		config.seams.routes = func(all []server.Route) []server.Route {
+		config.testHooks.routes = func(all []server.Route) []server.Route {
 			return append(all, server.Notify("debug/hang", hangs))
 		}
 	case "crash": // while the sessions of the workspace have something bad
-		config.seams.build = func(b *daemon) {
+		config.testHooks.build = func(b *daemon) {
 			if _, err := os.Stat(filepath.Join(b.state(), "sessions", session.Key(b.first), "bad")); err == nil {
 				go func() { panic("a bad file") }()
 				select {}

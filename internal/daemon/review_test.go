@@ -19,7 +19,7 @@ func reviewing(t *testing.T, process bool, folders ...workspace.Folder) (*daemon
 	b := newBed(t)
 	b.config.Trust = process
 	var h *daemon
-	b.config.seams.build = func(made *daemon) { h = made }
+	b.config.testHooks.build = func(made *daemon) { h = made }
 	b.build(folders...)
 	b.answer()
 	return h, func(name string) *definition.Definition {
