@@ -22,19 +22,36 @@ import (
 // an agent only when the person typed what is new in it, on top of a text that they had
 // approved (SEC-09): no text that a tool or another program brought in.
 type agentTexts struct {
+	work    *conc.WaitGroup
+	disk    sequence // compares texts with their files
 	mu      sync.Mutex
-	open    map[string]authorship
-	closed  map[string]authorship                // with a text of the person's that may be saved yet, or opened under another name
+	open    map[string]*authorship
+	closed  map[string]*authorship               // with a text of the person's that may be saved yet, or opened under another name
 	byTool  map[string]map[workspace.Digest]bool // that the editor was asked to make since the file was opened
 	renamed map[workspace.Digest]bool            // that files get by renames of agents, which the person asked for
 }
 
-// authorship is where a text comes from.
+// newAgentTexts returns an agentTexts whose comparing belongs to work.
+func newAgentTexts(work *conc.WaitGroup) agentTexts {
+	return agentTexts{work: work, open: make(map[string]*authorship), closed: make(map[string]*authorship),
+		byTool: make(map[string]map[workspace.Digest]bool), renamed: make(map[workspace.Digest]bool)}
+}
+
+// authorship is where a text comes from. Its lower half is known once the changes have
+// been compared with the file, and belongs to agentTexts.disk.
 type authorship struct {
-	text, base string   // as it is, and as it was opened or last saved
-	typed      bool     // the person changed it
-	foreign    bool     // a tool or another program did
-	onDisk     *stamped // the file that had the text before the document did
+	text string // as it is
+	base string // as it was opened or last saved; never changed
+
+	typed   bool     // the person changed it
+	foreign bool     // a tool or another program did
+	onDisk  *stamped // the file that had the text before the document did
+}
+
+// textChange is one change of the text of an agent file.
+type textChange struct {
+	text             string
+	byTool, byRename bool
 }
 
 // stamped tells one writing of a file from the next.
@@ -59,11 +76,30 @@ func linesDigest(text string) workspace.Digest { return workspace.DigestOf(tool.
 // ofPerson reports whether a text that was saved is the person's. An editor may tell its
 // last change only after it has written it (Neovim does); a file that was written once
 // more since then is one that the editor had read again, and saved.
-func (a authorship) ofPerson(path string) bool {
+func (a *authorship) ofPerson(path string) bool {
 	if a.foreign || a.onDisk == nil {
 		return a.typed && !a.foreign
 	}
 	return *a.onDisk == stampOf(path)
+}
+
+// add takes a change in. disk returns the text of the file, false for none.
+func (a *authorship) add(c textChange, path string, disk func() (string, bool)) {
+	switch {
+	case c.byRename: // the editor may have written it, and moved the file, before it tells this
+		a.typed, a.foreign, a.onDisk = true, a.foreign || a.onDisk != nil, nil
+	case c.byTool, a.onDisk != nil:
+		a.foreign = true
+	case c.text == a.base: // undone
+	default:
+		at := stampOf(path) // before the text is read: one that is written meanwhile has another
+		saved, there := disk()
+		if there && (saved == c.text || (tool.SameLines(saved, c.text) && !tool.SameLines(a.base, c.text))) {
+			a.onDisk = &at
+		} else {
+			a.typed = true
+		}
+	}
 }
 
 // onOpen is told that a file was opened. One that is renamed is closed under its old name
@@ -71,7 +107,7 @@ func (a authorship) ofPerson(path string) bool {
 func (t *agentTexts) onOpen(path, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := authorship{text: text, base: text}
+	now := &authorship{text: text, base: text}
 	for from, was := range t.closed {
 		if tool.SameLines(was.text, text) {
 			now = was
@@ -83,51 +119,41 @@ func (t *agentTexts) onOpen(path, text string) {
 	t.open[path] = now
 }
 
-// onEdit is told that a document has another text, and what the disk has.
+// onEdit is told that a document has another text. What the disk has is looked at at once,
+// but beside the reading of messages.
 func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.open[path]
-	now.text = text
 	if made, ok := t.closed[path]; ok && tool.SameLines(made.text, text) {
 		delete(t.closed, path)
 		t.open[path] = made
 		return
 	}
-	if t.renamed[linesDigest(text)] { // the editor may have written it, and moved the file, before it tells this
-		now.typed, now.foreign, now.onDisk = true, now.foreign || now.onDisk != nil, nil
+	now := t.open[path]
+	if now == nil {
+		now = new(authorship)
 		t.open[path] = now
-		return
 	}
-	saved, there := disk()
-	sameAsSaved := there && (saved == text || (tool.SameLines(saved, text) && !tool.SameLines(now.base, text)))
-	switch {
-	case t.byTool[path][linesDigest(text)], now.onDisk != nil:
-		now.foreign = true
-	case text == now.base: // undone
-	case sameAsSaved:
-		at := stampOf(path)
-		now.onDisk = &at
-	default:
-		now.typed = true
-	}
-	t.open[path] = now
+	now.text = text
+	digest := linesDigest(text)
+	change := textChange{text: text, byTool: t.byTool[path][digest], byRename: t.renamed[digest]}
+	t.disk.then(t.work, func() { now.add(change, path, disk) })
 }
 
 // onSave is told that a file was saved, with the text of the document that is open if one
-// is. It returns on top of what the person made the text; false where it is not theirs.
-func (t *agentTexts) onSave(path string) (was authorship, theirs bool) {
+// is. It returns where that comes from, nil where nobody knows.
+func (t *agentTexts) onSave(path string) *authorship {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, open := t.open[path]
-	if open {
-		t.open[path] = authorship{text: was.text, base: was.text}
+	was := t.open[path]
+	if was != nil {
+		t.open[path] = &authorship{text: was.text, base: was.text}
 	} else {
 		was = t.closed[path]
 	}
 	delete(t.closed, path)
 	delete(t.byTool, path)
-	return was, was.ofPerson(path)
+	return was
 }
 
 // onClose is told that a document was closed. What the person typed stays theirs: VS Code
@@ -136,12 +162,20 @@ func (t *agentTexts) onClose(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.open[path]
-	if now.typed && !now.foreign && now.text != now.base {
-		now.text, now.base = strings.Clone(now.text), strings.Clone(now.base)
-		t.closed[strings.Clone(path)] = now
-	}
 	delete(t.open, path)
 	delete(t.byTool, path)
+	if now == nil || now.text == now.base {
+		return
+	}
+	path = strings.Clone(path)
+	t.closed[path] = now
+	t.disk.then(t.work, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if (!now.typed || now.foreign) && t.closed[path] == now {
+			delete(t.closed, path)
+		}
+	})
 }
 
 // expect is told of a file that the person has the editor make, until withdraw is called.
@@ -149,7 +183,7 @@ func (t *agentTexts) expect(path, text string) (withdraw func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, was := t.closed[path]
-	t.closed[path] = authorship{text: text, typed: true}
+	t.closed[path] = &authorship{text: text, typed: true}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -169,9 +203,6 @@ func (h *Handlers) noteRename(q *query, edits []language.Edit) {
 	for name, own := range byFile {
 		if f, ok := q.file(uri.URI(name)); ok {
 			h.texts.mu.Lock()
-			if h.texts.renamed == nil {
-				h.texts.renamed = make(map[workspace.Digest]bool)
-			}
 			h.texts.renamed[linesDigest(withEdits(f.Text, own))] = true
 			h.texts.mu.Unlock()
 		}
@@ -245,27 +276,33 @@ func (h *Handlers) onSaveAgent(name uri.URI) {
 	if !ok {
 		return
 	}
-	was, theirs := h.texts.onSave(a.path)
-	if !theirs {
+	was := h.texts.onSave(a.path)
+	if was == nil {
 		return
 	}
-	a.folder, a.rel = strings.Clone(a.folder), strings.Clone(a.rel)
+	a = agentFile{strings.Clone(a.path), strings.Clone(a.folder), strings.Clone(a.rel)}
+	var theirs bool
+	compared := h.texts.disk.then(&h.work, func() { theirs = was.ofPerson(a.path) })
 	h.saves.then(&h.work, func() {
+		if <-compared; !theirs {
+			return
+		}
 		if err := h.daemon.Reviews.Saved(h.ctx, a.folder, a.rel, was.text, was.base); err != nil {
 			h.Log.Warn("an agent that was saved has to be reviewed", "path", a.path, "err", err)
 		}
 	})
 }
 
-// saves are what follows from saved documents: in order, and beside the reading
-// of messages, since the records of trust may be locked by another daemon.
-type saves struct {
+// sequence has work done in order, beside the reading of messages: it may have to wait
+// for the disk, or for records of trust that another daemon has locked.
+type sequence struct {
 	mu   sync.Mutex
 	last chan struct{} // closed when the last one is done; nil for none
 }
 
-// then has work done after what was handed over before it.
-func (s *saves) then(group *conc.WaitGroup, work func()) {
+// then has work done after what was handed over before it. What it returns is closed
+// when the work is done.
+func (s *sequence) then(group *conc.WaitGroup, work func()) <-chan struct{} {
 	done := make(chan struct{})
 	s.mu.Lock()
 	before := s.last
@@ -278,20 +315,30 @@ func (s *saves) then(group *conc.WaitGroup, work func()) {
 		}
 		work()
 	})
+	return done
+}
+
+// wait waits until all is done that was handed over before. The error is ctx's.
+func (s *sequence) wait(ctx context.Context) error {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last == nil {
+		return nil
+	}
+	select {
+	case <-last:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // catalog returns the agents once they have been read, as they are after all that
 // was saved before.
 func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
-	h.saves.mu.Lock()
-	last := h.saves.last
-	h.saves.mu.Unlock()
-	if last != nil {
-		select {
-		case <-last:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	if err := h.saves.wait(ctx); err != nil {
+		return nil, err
 	}
 	return h.daemon.Catalog(ctx)
 }

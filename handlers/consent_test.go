@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -265,7 +266,7 @@ func (r *room) didChange(u uri.URI, version int32, text string) {
 	r.t.Helper()
 	p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text}}}
 	p.TextDocument.URI, p.TextDocument.Version = u, version
-	if err := r.h.didChange(r.t.Context(), p); err != nil {
+	if err := errors.Join(r.h.didChange(r.t.Context(), p), r.h.texts.disk.wait(r.t.Context())); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -370,6 +371,35 @@ func TestSEC12SavesDoNotHoldUpTheConnection(t *testing.T) {
 	}
 	if a, b := <-known.saved, <-known.saved; a != "first\n" || b != "second\n" {
 		t.Errorf("recorded %q, %q", a, b)
+	}
+}
+
+// TestSEC12ASlowDiskForgetsNothing: while the disk does not answer, a save does not take
+// back that a tool changed the text after it.
+func TestSEC12ASlowDiskForgetsNothing(t *testing.T) {
+	r, known, u := editsAgent(t)
+	close(known.locked)
+	answers := make(chan struct{})
+	r.h.texts.disk.then(&r.h.work, func() { <-answers })
+	change := func(version int32, text string) {
+		p := &protocol.DidChangeTextDocumentParams{ContentChanges: []protocol.TextDocumentContentChangeEvent{&protocol.TextDocumentContentChangeWholeDocument{Text: text}}}
+		p.TextDocument.URI, p.TextDocument.Version = u, version
+		if err := r.h.didChange(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(2, "typed\n")
+	r.didSave(u)
+	r.h.texts.noteTool(u, "typed\nevil\n")
+	change(3, "typed\nevil\n")
+	change(4, "typed\nevil\nmore\n")
+	r.didSave(u)
+	close(answers)
+	if _, err := r.h.catalog(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(known.saved) != 1 || <-known.saved != "typed\n" {
+		t.Errorf("approved: %q", known.given)
 	}
 }
 

@@ -144,7 +144,7 @@ type Handlers struct {
 	routing      chan struct{} // capacity 1: what inputs are routed by may be other than before
 	consents     consents      // dialogs about folders
 	texts        agentTexts    // where the texts of agent files come from
-	saves        saves         // what documents that were saved are still to bring about
+	saves        sequence      // what documents that were saved are still to bring about
 
 	live       liveRuns    // that were told of last
 	refreshers []refresher // what the client is told to ask for again; set by initialize
@@ -169,10 +169,10 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
 		followers: make(map[stream]*follower), past: make(map[stream]*follower), progress: make(map[string]string),
-		testing: make(map[string]context.CancelFunc), texts: agentTexts{open: make(map[string]authorship),
-			closed: make(map[string]authorship), byTool: make(map[string]map[workspace.Digest]bool)},
+		testing:  make(map[string]context.CancelFunc),
 		starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
+	h.texts = newAgentTexts(&h.work)
 	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)
 	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
