@@ -213,12 +213,42 @@ func list(names []string) []string { return append([]string{}, names...) }
 
 // references are what the file names outside of it.
 func (x *explainer) references() {
-	d := x.def
+	x.serverReferences()
+	known := func(name string) bool { return name != x.def.Name && x.in.ByName[name] != nil }
+	x.subagentReferences(known)
+	if g := x.def.Graph; g != nil {
+		for i, n := range g.Nodes {
+			if n.Kind == graph.Agent || n.Kind == graph.Graph {
+				r := Reference{Name: n.Of, Known: known(n.Of),
+					Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
+				if !r.Known {
+					r.Text = "unknown"
+				}
+				x.e.Graph = append(x.e.Graph, r)
+			}
+		}
+	}
+	var transfers []string
+	for _, t := range x.e.Tools {
+		if t.Offered && t.Added {
+			transfers = append(transfers, t.Name)
+		}
+	}
+	for _, h := range x.def.Handoffs {
+		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When,
+			Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
+		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
+	}
+	x.memoryReferences()
+}
+
+// serverReferences are the MCP servers that the file names.
+func (x *explainer) serverReferences() {
 	servers := make(map[string]Server, len(x.in.Servers))
 	for _, s := range x.in.Servers {
 		servers[s.Name] = s
 	}
-	for _, name := range d.MCPServers {
+	for _, name := range x.def.MCPServers {
 		r := Reference{Name: name, Origin: x.entry(name, "mcp.servers", "mcpServers", "mcp_servers", "tools")}
 		switch _, known := servers[name]; {
 		case name == "*":
@@ -233,15 +263,12 @@ func (x *explainer) references() {
 		}
 		x.e.Servers = append(x.e.Servers, r)
 	}
-	known := func(name string) bool { return name != d.Name && x.in.ByName[name] != nil }
+}
+
+// subagentReferences are the agents that the file lets it call.
+func (x *explainer) subagentReferences(known func(name string) bool) {
 	offered := x.registeredNames()
-	var transfers []string
-	for _, t := range x.e.Tools {
-		if t.Offered && t.Added {
-			transfers = append(transfers, t.Name)
-		}
-	}
-	for _, name := range d.Subagents {
+	for _, name := range x.def.Subagents {
 		r := Reference{Name: name, Known: name == "*" || known(name),
 			Origin: x.entry(name, "subagents", "agents", "tools")}
 		switch {
@@ -257,23 +284,11 @@ func (x *explainer) references() {
 		}
 		x.e.Subagents = append(x.e.Subagents, unless(r, delegate, offered))
 	}
-	if d.Graph != nil {
-		for i, n := range d.Graph.Nodes {
-			if n.Kind == graph.Agent || n.Kind == graph.Graph {
-				r := Reference{Name: n.Of, Known: known(n.Of),
-					Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
-				if !r.Known {
-					r.Text = "unknown"
-				}
-				x.e.Graph = append(x.e.Graph, r)
-			}
-		}
-	}
-	for _, h := range d.Handoffs {
-		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When,
-			Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
-		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
-	}
+}
+
+// memoryReferences are what the agent remembers, and the memory files behind its prompt.
+func (x *explainer) memoryReferences() {
+	d := x.def
 	if d.Memory != nil {
 		origin, _ := x.file("memory")
 		text := "off: there is nowhere to keep it"

@@ -41,6 +41,8 @@ type Made struct {
 	Problems []definition.Problem // warnings and hints
 }
 
+const createOp = "language.create"
+
 // New returns the file of a new agent: the template's text with the answers in
 // the place of its fields, and the rest of it as it is, comments too. Keys are in
 // the order of spec 1.2. A handoff of the template to an agent that there is not
@@ -51,22 +53,12 @@ type Made struct {
 // fault.Invalid for a name that another file of the folder has, or, without Force,
 // this one.
 func New(w *World, a Answers) (Made, error) {
-	const op = "language.create"
 	if err := CheckName(a.Name); err != nil {
 		return Made{}, err
 	}
 	made := Made{Path: filepath.Join(a.Dir, a.Name+".md")}
-	if w.Agents != nil {
-		for _, e := range w.Agents.Entries() {
-			switch d := e.Definition; {
-			case d.Path == made.Path && !a.Force:
-				return Made{}, fault.New(fault.Invalid, op,
-					"%s is there already; choose another name, or replace it with force", made.Path)
-			case d.Path != made.Path && d.Name == a.Name && d.Path != "" && filepath.Dir(d.Path) == a.Dir:
-				return Made{}, fault.New(fault.Invalid, op, "the name %s is taken by %s; choose another", a.Name,
-					filepath.Base(d.Path))
-			}
-		}
+	if err := w.checkFree(a, made.Path); err != nil {
+		return Made{}, err
 	}
 	text := "---\nkind: agent\nname: " + a.Name + "\n---\n"
 	var own map[string]any // what the template says
@@ -86,7 +78,7 @@ func New(w *World, a Answers) (Made, error) {
 	for _, key := range keysInOrder(fields, "") {
 		var err error
 		if text, err = setField(text, key, mergeAnswers(own[key], fields[key])); err != nil {
-			return Made{}, fault.New(fault.Invalid, op, "the template of %s cannot be changed: %w", a.Name, err)
+			return Made{}, fault.New(fault.Invalid, createOp, "the template of %s cannot be changed: %w", a.Name, err)
 		}
 	}
 	if a.Prompt != "" {
@@ -111,25 +103,48 @@ func New(w *World, a Answers) (Made, error) {
 	}
 	text = formatText(f)
 	f = open()
-	var bad []definition.Problem
-	for _, p := range f.Definition.Problems {
-		if p.Severity == definition.Error {
-			bad = append(bad, p)
-		} else {
-			made.Problems = append(made.Problems, p)
-		}
-	}
-	if len(bad) > 0 {
-		var why []string
-		for _, p := range bad {
-			message, _, _ := strings.Cut(p.Message, " It is left out") // here nothing is
-			why = append(why, strings.TrimSuffix(message, "."))
-		}
-		return Made{}, fault.New(fault.Invalid, op, "the agent %s would not be valid: %s", a.Name,
-			strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
-	}
 	made.Text = text
-	return made, nil
+	err := made.judge(a.Name, f.Definition.Problems)
+	return made, err
+}
+
+// checkFree returns why no agent of that name can lie at path.
+func (w *World) checkFree(a Answers, path string) error {
+	if w.Agents == nil {
+		return nil
+	}
+	for _, e := range w.Agents.Entries() {
+		switch d := e.Definition; {
+		case d.Path == path && !a.Force:
+			return fault.New(fault.Invalid, createOp,
+				"%s is there already; choose another name, or replace it with force", path)
+		case d.Path != path && d.Name == a.Name && d.Path != "" && filepath.Dir(d.Path) == a.Dir:
+			return fault.New(fault.Invalid, createOp, "the name %s is taken by %s; choose another", a.Name,
+				filepath.Base(d.Path))
+		}
+	}
+	return nil
+}
+
+// judge keeps the problems of what was made, and returns those for which it is not.
+func (m *Made) judge(name string, problems []definition.Problem) error {
+	var bad []definition.Problem
+	var why []string
+	for _, p := range problems {
+		if p.Severity != definition.Error {
+			m.Problems = append(m.Problems, p)
+			continue
+		}
+		bad = append(bad, p)
+		message, _, _ := strings.Cut(p.Message, " It is left out") // here nothing is
+		why = append(why, strings.TrimSuffix(message, "."))
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	*m = Made{}
+	return fault.New(fault.Invalid, createOp, "the agent %s would not be valid: %s", name,
+		strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
 }
 
 // mergeAnswers puts an answer over what the template has.

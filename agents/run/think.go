@@ -231,9 +231,10 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage,
 		FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
-	unknown := answer.Finish == model.Other && n == 0 && textOf(answer) == ""
+	silent := textOf(answer) == ""
+	unknown := answer.Finish == model.Other && n == 0 && silent
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
-		(answer.Finish == model.Length && (n > 0 || textOf(answer) == "")) || unknown
+		(answer.Finish == model.Length && (n > 0 || silent)) || unknown
 	if held && !invalid {
 		if err := r.review(ctx, req, answer); err != nil {
 			r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: true})
@@ -245,19 +246,23 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		told.flush()
 	}
 	r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: invalid})
-	switch answer.Finish {
-	case model.Malformed:
-		return nil, shown, &model.Error{Class: model.Cut, Message: "the model wrote a tool call that cannot be read" +
-			detail(answer)}
-	case model.Empty:
-		return nil, shown, &model.Error{Class: model.Cut, Message: "the model's answer is empty" + detail(answer)}
-	case model.Other:
-		if unknown {
-			return nil, shown, &model.Error{Class: model.Cut, Message: "the model stopped for an unknown reason" +
-				detail(answer)}
-		}
+	if why := unusable(answer, unknown); why != "" {
+		return nil, shown, &model.Error{Class: model.Cut, Message: why + detail(answer)}
 	}
 	return answer, shown, nil
+}
+
+// unusable returns why an answer is asked for once more, "" for one that is used.
+func unusable(answer *model.Answer, unknown bool) string {
+	switch {
+	case answer.Finish == model.Malformed:
+		return "the model wrote a tool call that cannot be read"
+	case answer.Finish == model.Empty:
+		return "the model's answer is empty"
+	case unknown:
+		return "the model stopped for an unknown reason"
+	}
+	return ""
 }
 
 // numberCalls gives the calls of an answer their ids, and returns how many there are.

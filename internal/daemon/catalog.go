@@ -151,24 +151,37 @@ func (b *daemon) followOn(ctx context.Context) {
 // until ctx ends.
 func (b *daemon) follow(ctx context.Context) {
 	list, _ := b.folders.get()
-	dirs, files := b.watchTargets(list)
 	// First the watcher: what changes after it began is told.
-	var watcher *workspace.Watcher
-	var err error
-	if !b.Brief {
-		watcher, err = workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files,
-			Now: b.Now, Notice: b.notice})
-	}
 	var batches <-chan workspace.Batch
-	if err == nil && watcher != nil {
+	watcher := b.watch(list)
+	if watcher != nil {
 		defer func() { _ = watcher.Close() }() // it always returns nil
-		b.watcher.Store(watcher)
 		batches = watcher.Batches()
-		b.settings.forget() // what changed since the start was told to nobody
-		b.setTable(b.settingsOf(b.first).table)
-	} else if err != nil {
-		b.notice("agentls does not see changes of files: " + err.Error())
 	}
+	b.readFirst(ctx, list)
+	b.takeChanges(ctx, watcher, batches)
+}
+
+// watch begins to watch the files of some folders. It returns nil where that is not
+// possible, or not wanted.
+func (b *daemon) watch(list []workspace.Folder) *workspace.Watcher {
+	if b.Brief {
+		return nil
+	}
+	dirs, files := b.watchTargets(list)
+	watcher, err := workspace.NewWatcher(workspace.WatchConfig{Dirs: dirs, Files: files, Now: b.Now, Notice: b.notice})
+	if err != nil {
+		b.notice("agentls does not see changes of files: " + err.Error())
+		return nil
+	}
+	b.watcher.Store(watcher)
+	b.settings.forget() // what changed since the start was told to nobody
+	b.setTable(b.settingsOf(b.first).table)
+	return watcher
+}
+
+// readFirst reads the catalog for the first time.
+func (b *daemon) readFirst(ctx context.Context, list []workspace.Folder) {
 	b.completeTrust(ctx, list)
 	b.relyOn("")
 	b.bundlesMoved()
@@ -188,6 +201,10 @@ func (b *daemon) follow(ctx context.Context) {
 		}
 	}
 	b.sweep()
+}
+
+// takeChanges takes changes of files and folders in, until ctx ends.
+func (b *daemon) takeChanges(ctx context.Context, watcher *workspace.Watcher, batches <-chan workspace.Batch) {
 	var again <-chan time.Time // when half-written files are looked at once more
 	for {
 		var next func() (*registry.Snapshot, error)

@@ -37,6 +37,7 @@ import (
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/handlers"
@@ -202,6 +203,45 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	if c.testHooks.site != nil {
 		c.testHooks.site(&site)
 	}
+	b := c.newDaemon(ctx, site)
+	inMemory := c.Apart || b.lookAtHome()
+	if c.testHooks.build != nil {
+		c.testHooks.build(b)
+	}
+	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.newInstalled()})
+	settings := b.settingsOf(b.first)
+	b.setTable(settings.table)
+	notes := b.problems(b.first)
+	traces := b.newTracer()
+	store := session.New(b.sessions(settings.persistent && !inMemory, traces))
+	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
+	b.mcp = b.newServers()
+	hooks := b.newHooks()
+	work := b.agentsConfig(store, traces, hooks)
+	service := agents.NewService(ctx, work)
+	b.service.Store(service)
+	p.daemon.Store(&working{service, store})
+	b.startWork(answered, store)
+	forHandlers := b.forHandlers(service)
+	forHandlers.Settings, forHandlers.Notes = work.Settings, notes
+	forHandlers.Close = func() error {
+		err := service.Close()
+		traces.Close()
+		hooks.Close()
+		b.mcp.Close()
+		end()
+		b.work.Wait()
+		b.closeClient()
+		if b.starts != nil {
+			b.starts.ready()
+		}
+		return err
+	}
+	return forHandlers, nil
+}
+
+// newDaemon returns a daemon that knows its folders and reads what is recorded of them.
+func (c Config) newDaemon(ctx context.Context, site handlers.Site) *daemon {
 	b := &daemon{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
 		always: workspace.NewPermissions(c.permissionsFile(), c.Now),
@@ -212,111 +252,99 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		b.first = site.Folders[0].Canonical
 	}
 	b.shownIn = filepath.Join(b.scratchFolder(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
-	inMemory := c.Apart || b.lookAtHome()
-	if c.testHooks.build != nil {
-		c.testHooks.build(b)
-	}
-	b.registry = registry.New(registry.Config{Model: b.knows, Installed: b.newInstalled()})
-	settings := b.settingsOf(b.first)
-	b.setTable(settings.table)
-	notes := b.problems(b.first)
+	return b
+}
+
+// sessions says how sessions are kept: on disk, or in memory.
+func (b *daemon) sessions(onDisk bool, traces *export.Tracer) session.Config {
 	host, _ := os.Hostname() // only to tell another daemon's person who holds a session
-	sessions := session.Config{
-		Health: site.Health,
-		Folder: b.first, Owner: fmt.Sprintf("agentls %s, process %d on %s", c.Version, os.Getpid(), host),
-		Version: c.Version, Now: c.Now, Log: c.Log, Mask: b.record,
+	of := session.Config{
+		Health: b.site.Health,
+		Folder: b.first, Owner: fmt.Sprintf("agentls %s, process %d on %s", b.Version, os.Getpid(), host),
+		Version: b.Version, Now: b.Now, Log: b.Log, Mask: b.record,
 	}
-	if settings.persistent && !inMemory {
-		sessions.Dir = filepath.Join(c.state(), "sessions", session.Key(b.first))
-		sessions.UserState, sessions.WorkspaceState = filepath.Join(c.state(), "state", "user.json"),
-			filepath.Join(c.state(), "state", session.Key(b.first)+".json")
+	if onDisk {
+		of.Dir = filepath.Join(b.state(), "sessions", session.Key(b.first))
+		of.UserState, of.WorkspaceState = filepath.Join(b.state(), "state", "user.json"),
+			filepath.Join(b.state(), "state", session.Key(b.first)+".json")
 	}
-	traces := b.newTracer()
-	if !c.Apart {
-		sessions.Forget = traces.Forget
+	if !b.Apart {
+		of.Forget = traces.Forget
 	}
-	store := session.New(sessions)
-	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
-	b.mcp = b.newServers()
-	hooks := b.newHooks()
+	return of
+}
+
+// agentsConfig is what agents work with.
+func (b *daemon) agentsConfig(store *session.Store, traces *export.Tracer, hooks *hook.Hooks) agents.Config {
 	work := agents.Config{
-		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: c.Validators,
+		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: b.Validators,
 		ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
-		Approval: b.approval(), Environ: process.Environ(c.Environ), Now: c.Now, Log: c.Log,
-		Home: canonical(b.env("HOME")), State: canonical(c.Home), Admit: b.memory.admit, Mask: c.Secrets,
+		Approval: b.approval(), Environ: process.Environ(b.Environ), Now: b.Now, Log: b.Log,
+		Home: canonical(b.env("HOME")), State: canonical(b.Home), Admit: b.memory.admit, Mask: b.Secrets,
 		Proxy:    http.ProxyFromEnvironment,
 		Reviewed: b.checkReviewed, Unreviewed: b.unreviewed,
 		Memories: b.memories(),
-		Memory:   b.instructions, Prompt: prompt.Read(c.Environ, c.Home, b.env("HOME")), Headless: c.Headless,
+		Memory:   b.instructions, Prompt: prompt.Read(b.Environ, b.Home, b.env("HOME")), Headless: b.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
-			Dir: filepath.Join(canonical(c.state()), "snapshots"), Home: canonical(b.env("HOME")),
-			Environ: c.Environ, Now: c.Now,
+			Dir: filepath.Join(canonical(b.state()), "snapshots"), Home: canonical(b.env("HOME")),
+			Environ: b.Environ, Now: b.Now,
 		}),
 	}
-	if c.Hooked != nil {
-		work.Hooks = c.Hooked
+	if b.Hooked != nil {
+		work.Hooks = b.Hooked
 	}
-	if c.Servers != nil {
-		work.Servers = c.Servers
+	if b.Config.Servers != nil {
+		work.Servers = b.Config.Servers
 	}
 	switch {
-	case c.Apart:
+	case b.Apart:
 		work.Grants, work.Snapshots = b.apartGrants(), nil
 	case b.first != "": // without a folder there is no workspace to keep an answer for
-		work.Grants = permissionStore{ctx, b.always, b.first}
+		work.Grants = permissionStore{b.ctx, b.always, b.first}
 	}
-	if c.testHooks.agents != nil {
-		c.testHooks.agents(&work)
+	if b.testHooks.agents != nil {
+		b.testHooks.agents(&work)
 	}
-	service := agents.NewService(ctx, work)
-	b.service.Store(service)
-	p.daemon.Store(&working{service, store})
+	return work
+}
+
+// startWork starts what goes on beside requests until the connection ends.
+func (b *daemon) startWork(answered <-chan struct{}, store *session.Store) {
 	b.work.Go(func() {
 		select {
 		case <-answered:
-			b.followOn(ctx)
-		case <-ctx.Done():
+			b.followOn(b.ctx)
+		case <-b.ctx.Done():
 		}
 	})
-	if !c.Brief {
-		b.work.Go(func() {
-			b.guardWork("look for sessions that need not be kept", func(ctx context.Context) { b.retain(ctx, store) })
-		})
-		b.work.Go(func() { b.guardWork("look at its memory", b.memory.watch) })
-		b.work.Go(func() { b.guardWork("clean the caches of commands", b.cleanCaches) })
-		b.work.Go(func() {
-			b.guardWork("record its start", func(ctx context.Context) {
-				b.becomeReady(ctx,
-					answered)
-			})
-		})
+	if b.Brief {
+		return
 	}
+	for what, work := range map[string]func(context.Context){
+		"look for sessions that need not be kept": func(ctx context.Context) { b.retain(ctx, store) },
+		"look at its memory":                      b.memory.watch,
+		"clean the caches of commands":            b.cleanCaches,
+		"record its start":                        func(ctx context.Context) { b.becomeReady(ctx, answered) },
+	} {
+		b.work.Go(func() { b.guardWork(what, work) })
+	}
+}
+
+// forHandlers is the daemon as handlers see it.
+func (b *daemon) forHandlers(service *agents.Service) *handlers.Daemon {
 	return &handlers.Daemon{
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b},
-		SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach, Settings: work.Settings,
-		Values: b.values, SetValue: b.setValue, RunTest: c.RunTest,
-		Memory: filepath.Join(canonical(c.Home), "GEMINI.md"), Mask: c.Secrets.MaskAll, Known: c.Secrets.MaskKnown,
-		Shown: b.shownIn, MakeShown: b.makeShown, Notes: notes,
+		SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach,
+		Values: b.values, SetValue: b.setValue, RunTest: b.RunTest,
+		Memory: filepath.Join(canonical(b.Home), "GEMINI.md"), Mask: b.Secrets.MaskAll, Known: b.Secrets.MaskKnown,
+		Shown: b.shownIn, MakeShown: b.makeShown,
 		Templates: filepath.Join(b.Home, "agents", template.Folder),
 		Locale:    cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")),
 		Knowledge: b.knowledge(), Renew: b.reread,
-		Close: func() error {
-			err := service.Close()
-			traces.Close()
-			hooks.Close()
-			b.mcp.Close()
-			end()
-			b.work.Wait()
-			b.closeClient()
-			if b.starts != nil {
-				b.starts.ready()
-			}
-			return err
-		},
-	}, nil
+	}
 }
 
 // tools returns the built-in tools, or what stands in their place.

@@ -64,6 +64,30 @@ func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, erro
 	}, nil
 }
 
+// globHit is a file that matches.
+type globHit struct {
+	rel string
+	at  time.Time // it was changed
+}
+
+// sortHits puts what was changed within a day first, the newest before all; the rest by name.
+func sortHits(all []globHit, now time.Time) {
+	day := now.Add(-24 * time.Hour)
+	slices.SortFunc(all, func(a, b globHit) int {
+		recentA, recentB := a.at.After(day), b.at.After(day)
+		switch {
+		case recentA && recentB && !a.at.Equal(b.at):
+			return b.at.Compare(a.at)
+		case recentA != recentB:
+			if recentA {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.rel, b.rel)
+	})
+}
+
 func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.Result, error) {
 	env = tool.Together(env)
 	p, err := resolveFolder(env, dirPath)
@@ -78,11 +102,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	start := slashRel(dir, p)
-	type found struct {
-		rel string
-		at  time.Time
-	}
-	var all []found
+	var all []globHit
 	out := 0 // because of a rule
 	w := &walker{ctx: ctx, dir: dir, hidden: newIgnores(dir, start)}
 	w.visit = func(rel string) bool {
@@ -99,7 +119,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 				w.partial = true
 				return false
 			}
-			all = append(all, found{rel, dir.modificationTime(rel)})
+			all = append(all, globHit{rel, dir.modificationTime(rel)})
 		}
 		return true
 	}
@@ -107,20 +127,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 	if err := context.Cause(ctx); err != nil && ctx.Err() == context.Canceled {
 		return nil, err
 	}
-	day := env.Now().Add(-24 * time.Hour)
-	slices.SortFunc(all, func(a, b found) int {
-		recentA, recentB := a.at.After(day), b.at.After(day)
-		switch {
-		case recentA && recentB && !a.at.Equal(b.at):
-			return b.at.Compare(a.at)
-		case recentA != recentB:
-			if recentA {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.rel, b.rel)
-	})
+	sortHits(all, env.Now())
 	if len(all) == 0 && !w.partial {
 		text := fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))
 		if out > 0 {
