@@ -38,6 +38,16 @@ func (s *Service) NewSession(title, agent string) (id string, err error) {
 	return conv.ID, nil
 }
 
+// Elsewhere returns the error with the reason busy where another window or terminal has a
+// session, or the one of a run which goes on there; nil otherwise. "" is no session and no
+// run. It reads from disk.
+func (s *Service) Elsewhere(id, run string) error {
+	if run != "" {
+		return s.Sessions.RunElsewhere(run)
+	}
+	return s.Sessions.Elsewhere(s.SessionID(id))
+}
+
 // AgentOf returns the agent that a session was begun for, "" for none in particular.
 func (s *Service) AgentOf(session string) string { return s.Sessions.AgentOf(session) }
 
@@ -155,11 +165,11 @@ func departing(id string) error {
 // id; "" is the default one. The errors are those of [session.Store.Fork] and
 // [session.Store.Get].
 func (s *Service) Fork(ctx context.Context, id string, atSeq uint64) (newID string, err error) {
-	conv, err := s.openKept(id)
+	from, err := s.read(s.SessionID(id)) // one that another window has can be forked: nothing of it changes
 	if err != nil {
 		return "", err
 	}
-	forked, err := s.Sessions.Fork(ctx, conv.Session, atSeq)
+	forked, err := s.Sessions.Fork(ctx, from, atSeq)
 	if err != nil {
 		return "", err
 	}

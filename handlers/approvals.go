@@ -266,7 +266,7 @@ func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams)
 	open := h.frontend.pending[p.ID]
 	if open == nil || open.nonce != p.Nonce {
 		return nil, fault.New(fault.Stale, "handlers.respond",
-			"question %s is not open any more: it was answered, withdrawn or has expired", p.ID).
+			"question %s is not open any more: it was answered, withdrawn or has expired, or another window asks it", p.ID).
 			Because(fault.OutOfDate)
 	}
 	if err := open.take(p.Answer); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -101,7 +102,10 @@ func (h *Handlers) say(p *wire.SteerParams) steering {
 }
 
 // steer serves agents/steer. The words are on stable storage when it answers.
-func (h *Handlers) steer(ctx context.Context, s steering, _ *wire.SteerParams) (*wire.SteerResult, error) {
+func (h *Handlers) steer(ctx context.Context, s steering, p *wire.SteerParams) (*wire.SteerResult, error) {
+	if reason, _ := fault.ReasonOf(s.err); reason == fault.UnknownRun {
+		return nil, cmp.Or(h.daemon.Agents.Elsewhere("", p.Run), s.err)
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -414,8 +418,16 @@ func (h *Handlers) chain(_ context.Context, _ struct{}, p *wire.ChainParams) (wi
 
 // cancel serves agents/cancel.
 func (h *Handlers) cancel(_ context.Context, _ struct{}, p *wire.CancelParams) (*wire.CancelResult, error) {
+	cancelled := false
 	if p.Run != "" {
-		return &wire.CancelResult{Cancelled: h.daemon.Agents.Cancel(p.Run, p.Call)}, nil
+		cancelled = h.daemon.Agents.Cancel(p.Run, p.Call)
+	} else {
+		cancelled = h.daemon.Agents.CancelSession(p.Session)
 	}
-	return &wire.CancelResult{Cancelled: h.daemon.Agents.CancelSession(p.Session)}, nil
+	if !cancelled {
+		if err := h.daemon.Agents.Elsewhere(p.Session, p.Run); err != nil {
+			return nil, err // to say that there was nothing to cancel would be wrong
+		}
+	}
+	return &wire.CancelResult{Cancelled: cancelled}, nil
 }

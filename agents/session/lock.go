@@ -42,10 +42,7 @@ func acquire(path, session, owner string, now time.Time) (*lock, error) {
 			"The session %s cannot be locked: %w. Use another session.", session, err)
 	}
 	if !ok {
-		who := readHolder(path).String()
-		return nil, fault.New(fault.Unavailable, "session.lock",
-			"The session %s is in use by %s; use another session, or end that one first.", session, who).
-			Because(fault.Busy, "session", session, "holder", who)
+		return nil, inUse(path, session)
 	}
 	if content, err := json.Marshal(holder{Owner: owner, Since: now.UTC().Format(time.RFC3339),
 		PID: os.Getpid()}); err == nil {
@@ -106,6 +103,15 @@ func held(path string) bool {
 		_ = f.Unlock() // closing it lets go of it
 	}
 	return err == nil && !ok
+}
+
+// inUse is the error for a session that another daemon has.
+func inUse(path, session string) error {
+	who := readHolder(path).String()
+	return fault.New(fault.Unavailable, "session.lock",
+		"The session %s is in use by another window or terminal (%s). "+
+			"Go on there or close it; here, fork the session or use another one.", session, who).
+		Because(fault.Busy, "session", session, "holder", who)
 }
 
 // readHolder reads who a lock's file says has it; empty where it says nothing.

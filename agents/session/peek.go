@@ -4,6 +4,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/internal/fault"
@@ -28,10 +30,7 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 	if s.cfg.Dir == "" {
 		return Info{}, nil, unknown(id)
 	}
-	// Before the log: a daemon that begins meanwhile has it longer than this.
-	lock := filepath.Join(s.cfg.Dir, id+".lock")
-	info, err := os.Lstat(lock) // trying one that is not there would make it
-	locked := err == nil && info.Size() > 0 && held(lock)
+	locked := s.Elsewhere(id) != nil // before the log: a daemon that begins meanwhile has it longer than this
 	told, runs, err := s.skim(id)
 	if err != nil {
 		return Info{}, nil, err
@@ -46,6 +45,46 @@ func (s *Store) Peek(id string) (Info, []Run, error) {
 		}
 	}
 	return told, runs, nil
+}
+
+// Elsewhere returns why a session that another daemon has cannot be written here, as
+// [Store.Open] would; nil for any other one. It opens and locks nothing.
+func (s *Store) Elsewhere(id string) error {
+	if s.cfg.Dir == "" || CheckID(id) != nil {
+		return nil
+	}
+	for _, open := range s.Live() {
+		if open.ID == id {
+			return nil
+		}
+	}
+	lock := filepath.Join(s.cfg.Dir, id+".lock")
+	if info, err := os.Lstat(lock); err != nil || info.Size() == 0 || !held(lock) {
+		return nil // trying a lock that is not there would make its file
+	}
+	return inUse(lock, id)
+}
+
+// RunElsewhere is Elsewhere for the session that has a run which goes on there. Only the
+// logs of sessions that other daemons have are read.
+func (s *Store) RunElsewhere(run string) error {
+	locks, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*.lock"))
+	if err != nil || s.cfg.Dir == "" {
+		return nil
+	}
+	for _, lock := range locks {
+		id := strings.TrimSuffix(filepath.Base(lock), ".lock")
+		busy := s.Elsewhere(id)
+		if busy == nil {
+			continue
+		}
+		if _, runs, err := s.skim(id); err == nil && slices.ContainsFunc(runs, func(r Run) bool {
+			return r.Run == run && r.live()
+		}) {
+			return busy
+		}
+	}
+	return nil
 }
 
 // AgentOf returns who answers in a session where a request names nobody; "" for main,

@@ -155,6 +155,7 @@ func extensionInVSCode(t *testing.T) {
 			_, env := perform(t, script, withoutWall)
 			work := unfold(t, map[string]string{
 				"note.txt": "milk\neggs\n", "app.ts": "export function sum(a: number, b: number) {\n  return a - b\n}\n",
+				"list.txt":                 "first\n" + strings.Repeat("thing\n", 12) + "last\n",
 				"plan.md":                  "# Plan\n\n@fixer is the list complete?\n",
 				".gemini/agents/fixer.md":  strings.Replace(fixer, "read_file", "diagnostics, symbols, definition, references, read_file", 1),
 				".gemini/agents/finder.md": finder,

@@ -178,6 +178,9 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 	/** decorate marks the lines that agents changed and nobody has decided on. */
 	private decorate(): void {
 		for (const editor of vscode.window.visibleTextEditors) {
+			if (editor.viewColumn === undefined) {
+				continue; // a side of a comparison, which has colours of its own
+			}
 			const here = this.files.filter((n) => n.file.uri === editor.document.uri.toString());
 			const ranges = here.flatMap((n) => n.file.hunks.filter((h) => h.status === "pending").map(rangeOf));
 			editor.setDecorations(this.mark, ranges);

@@ -97,7 +97,7 @@ export class Participant implements vscode.Disposable {
 				run ??= event.run;
 				view.hear(event);
 			});
-			view.flush();
+			view.finish(result.error?.message);
 			if (view.long) { // buttons come last: what is before one is folded away
 				stream.button({ command: "agents.session.open", title: "Show All of It", arguments: [memory] });
 			}
@@ -109,7 +109,7 @@ export class Participant implements vscode.Disposable {
 			const metadata: Memory = { ...memory, agent: last, run: result.run, reason: result.reason, handoffs: info?.handoffs ?? [] };
 			return { metadata, ...(result.error ? { errorDetails: { message: result.error.message } } : {}) };
 		} catch (err) {
-			view.flush();
+			view.finish(messageOf(err));
 			const lost = kindOf(err) === "" && run !== undefined;
 			const message = lost ? "The server ended during this run. Press Resume the run to go on." : this.explain(err, stream);
 			return { metadata: { ...memory, ...(run ? { run } : {}), ...(lost ? { reason: "TIMEOUT" } : {}) }, errorDetails: { message } };
@@ -153,6 +153,8 @@ class ChatView {
 	private readonly timeline = new Timeline();
 	private readonly progress = new Map<string, string>();
 	private thought: (Entry & { kind: "thought" }) | undefined;
+	/** an error that is shown unless the turn ends with it, which the Chat view shows by itself */
+	private failure = "";
 	private shown = 0;
 
 	constructor(
@@ -171,8 +173,21 @@ class ChatView {
 		return this.shown >= longestText;
 	}
 
-	/** flush shows a thought that is complete, as a step: the Chat view folds steps. */
-	flush(): void {
+	/** finish shows what is left at the end of a turn; error is what the Chat view shows by itself. */
+	finish(error?: string): void {
+		this.flushThought();
+		this.flushFailure(error);
+	}
+
+	private flushFailure(shown?: string): void {
+		if (this.failure !== "" && this.failure !== shown) {
+			this.row("error", escapeMarkdown(this.failure));
+		}
+		this.failure = "";
+	}
+
+	/** flushThought shows a thought that is complete, as a step: the Chat view folds steps. */
+	private flushThought(): void {
 		if (this.thought) {
 			const { subject, text } = this.thought;
 			this.thought = undefined;
@@ -184,13 +199,16 @@ class ChatView {
 	private show(entry: Entry, event: ActivityParams): void {
 		if (entry.kind === "thought") {
 			if (this.thought !== entry) {
-				this.flush();
+				this.flushThought();
 			}
 			this.thought = entry;
 			this.say("thinking", "Thinking");
 			return;
 		}
-		this.flush();
+		this.flushThought();
+		if (entry.kind !== "end") {
+			this.flushFailure();
+		}
 		switch (entry.kind) {
 			case "agent":
 				if (entry.name !== this.agent) {
@@ -247,6 +265,10 @@ class ChatView {
 		if (entry.icon === "question" && event.type === "confirmation.asked") {
 			this.row("question", escapeMarkdown(entry.text));
 			this.stream.button({ command: "agents.answer", title: "Answer…", arguments: [(event.data as { id: string }).id] });
+			return;
+		}
+		if (entry.icon === "error") {
+			this.failure = entry.text;
 			return;
 		}
 		const icon = { handoff: "arrow-right", question: "person", retry: "refresh" }[entry.icon as string] ?? entry.icon;

@@ -117,7 +117,10 @@ async function setKey(server: Server): Promise<void> {
 	}
 }
 
-/** demo runs the demo of the program: a scripted model, no key. It is a task, because the terminal of one stays open when it ends. */
+/**
+ * demo runs the demo of the program: a scripted model, no key. It is a task, because the
+ * terminal of one stays open when it ends; and in the editor area, which has room for it.
+ */
 async function demo(server: Server): Promise<void> {
 	const program = server.program();
 	if ("missing" in program) {
@@ -126,7 +129,18 @@ async function demo(server: Server): Promise<void> {
 	const run = new vscode.ProcessExecution(program.path, ["demo"]);
 	const task = new vscode.Task({ type: "process" }, vscode.TaskScope.Workspace, "Agents Demo", "agentls", run, []);
 	task.presentationOptions = { focus: true, reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
+	const started = new Promise<void>((done) => {
+		const listening = vscode.tasks.onDidStartTaskProcess((e) => {
+			if (e.execution.task.name === task.name) {
+				listening.dispose();
+				done();
+			}
+		});
+	});
 	await vscode.tasks.executeTask(task);
+	await started; // before that another terminal may be the active one
+	await vscode.commands.executeCommand("workbench.action.terminal.moveToEditor");
+	await vscode.commands.executeCommand("workbench.action.closePanel");
 }
 
 /** menu is what a click on the status bar leads to: the question that waits, else a list. */

@@ -12,6 +12,10 @@ import { clip } from "./words";
 /** How long changes are gathered before the page is told. */
 const gatherMs = 16;
 
+/** What is said of a session that another window or a terminal has. */
+const inUse =
+	"Another window or terminal has this session: you can read along. Go on there; or to go on here, run Agents: Fork Session, and choose it.";
+
 /** Panels are the sessions that are shown in panels of their own, where the Chat view is off or a past session is opened. */
 export class Panels implements vscode.Disposable {
 	private readonly open = new Map<string, Panel>();
@@ -131,10 +135,17 @@ class Panel {
 			case "send":
 				return this.send(m.text, m.agent);
 			case "stop":
-				await this.server.request("agents/cancel", { session: this.session });
-				return;
+				return this.stop();
 			case "answer":
 				await vscode.commands.executeCommand("agents.answer");
+		}
+	}
+
+	private async stop(): Promise<void> {
+		try {
+			await this.server.request("agents/cancel", { session: this.session });
+		} catch (err) { // as where another window has the session
+			this.post({ type: "problem", message: messageOf(err) });
 		}
 	}
 
@@ -151,7 +162,8 @@ class Panel {
 			this.seen = 0;
 			this.agent ||= page.events.findLast((e) => e.agent)?.agent ?? this.agents[0] ?? "";
 			this.post({ type: "reset", title: "", agents: this.agents, agent: this.agent });
-			this.post({ type: "problem", message: "" });
+			const { locked } = page.events.length === 0 ? {} : await this.server.request("agents/session/get", { session: this.session });
+			this.post({ type: "problem", message: locked ? inUse : "" });
 			for (let next = page; ; next = await this.server.request("agents/subscribe", { session: this.session, fromSeq: next.nextSeq })) {
 				for (const e of next.events) {
 					this.take(e);

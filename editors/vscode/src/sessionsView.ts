@@ -60,10 +60,10 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
 	getTreeItem(s: Session): vscode.TreeItem {
 		const item = new vscode.TreeItem(clip(s.title, 60) || s.session);
 		item.id = s.session;
-		const state = s.state === "idle" ? "" : s.state;
+		const state = [s.state === "idle" ? "" : s.state, s.locked ? "in another window" : ""].filter((t) => t).join(" ");
 		item.description = [state, s.agentChain.join(" → "), ago(s.updatedAt, Date.now())].filter((t) => t !== "").join(" · ");
 		item.iconPath = new vscode.ThemeIcon(s.problem ? "warning" : s.locked ? "lock" : (icons[s.state] ?? "comment-discussion"));
-		item.tooltip = [s.title, plural(s.runs, "run"), s.locked ? "Another window has it open." : "", s.problem ?? ""].filter((t) => t).join("\n");
+		item.tooltip = [s.title, plural(s.runs, "run"), s.locked ? "Another window or terminal has it: go on there, or fork it." : "", s.problem ?? ""].filter((t) => t).join("\n");
 		item.contextValue = `session ${s.state}`;
 		item.command = { command: "agents.session.open", title: "Open", arguments: [s] };
 		return item;

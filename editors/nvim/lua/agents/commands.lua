@@ -199,6 +199,15 @@ function M.route(o)
   end)
 end
 
+-- in_session calls a function with the session that a command names, else the one of this
+-- buffer, else the one that runs belong to.
+local function in_session(o, call)
+  local session = o.args ~= '' and o.args or vim.b.agents_session or agents.options.session
+  agents.with_client(function(client)
+    call(client, session)
+  end)
+end
+
 -- cancel serves :AgentsCancel: the only run, or the one that is chosen.
 function M.cancel()
   local running = {}
@@ -211,8 +220,12 @@ function M.cancel()
       agents.request(client, 'agents/cancel', { run = one.run }, function() end)
     end
   end
-  if #running == 0 then
-    return agents.notify('no run goes on.')
+  if #running == 0 then -- of ours: the server knows whether another window has the session
+    return in_session({ args = '' }, function(client, session)
+      agents.request(client, 'agents/cancel', { session = session }, function(result)
+        agents.notify(result.cancelled and 'cancelled.' or 'no run goes on.')
+      end)
+    end)
   elseif #running == 1 then
     return stop(running[1])
   end
@@ -222,15 +235,6 @@ function M.cancel()
       return one.agent .. ' in session ' .. one.session
     end,
   }, stop)
-end
-
--- in_session calls a function with the session that a command names, else the one of this
--- buffer, else the one that runs belong to.
-local function in_session(o, call)
-  local session = o.args ~= '' and o.args or vim.b.agents_session or agents.options.session
-  agents.with_client(function(client)
-    call(client, session)
-  end)
 end
 
 -- transcript serves :AgentsTranscript [session].
@@ -263,7 +267,8 @@ function M.sessions()
           end
           local title = one.title ~= '' and one.title or 'no title'
           local day = one.updatedAt and one.updatedAt:sub(1, 10) or ''
-          return ('%s – %s (%s %s)'):format(one.session, title, one.problem or one.state, day)
+          local state = one.problem or (one.locked and 'in another window') or one.state
+          return ('%s – %s (%s %s)'):format(one.session, title, state, day)
         end,
       }, function(one)
         if not one then

@@ -78,7 +78,7 @@ end
 
 -- question_lines are the keys, and then what is asked, whole.
 local function question_lines(question)
-  local offered = {}
+  local offered = question.scrolls and { '[j] [k] scroll' } or {}
   for _, option in ipairs(question.options) do
     if keys[option.kind] then
       table.insert(offered, ('[%s] %s'):format(keys[option.kind], words[option.kind]))
@@ -118,11 +118,8 @@ local function draw(question)
   return lines
 end
 
-local function open_question(question)
-  local buf = api.nvim_create_buf(false, true)
-  question.buf = buf
-  vim.bo[buf].bufhidden = 'wipe'
-  local lines = draw(question)
+-- size_of returns the width that lines need, and their height in it.
+local function size_of(lines)
   local width = 40
   for _, line in ipairs(lines) do
     width = math.max(width, vim.fn.strdisplaywidth(line))
@@ -132,11 +129,24 @@ local function open_question(question)
   for _, line in ipairs(lines) do
     height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
   end
-  height = math.min(height, math.floor(vim.o.lines * 0.7))
+  return width, height
+end
+
+local function open_question(question)
+  local buf = api.nvim_create_buf(false, true)
+  question.buf = buf
+  vim.bo[buf].bufhidden = 'wipe'
+  local width, height = size_of(draw(question))
+  local most = math.floor(vim.o.lines / 2) - 2 -- with its border the window covers half of the screen at most
+  if height > most then
+    question.scrolls = true
+    width, height = size_of(draw(question))
+    height = most
+  end
   question.before = api.nvim_get_current_win()
   question.win = api.nvim_open_win(buf, false, {
     relative = 'editor',
-    row = math.floor((vim.o.lines - height) / 3),
+    row = vim.o.lines - vim.o.cmdheight - height - 3, -- above the status line
     col = math.floor((vim.o.columns - width) / 2),
     width = width,
     height = height,
@@ -175,6 +185,16 @@ local function open_question(question)
   if may_edit(question) then
     map('e', function()
       compare.show(question, decide)
+    end)
+  end
+  if question.scrolls then
+    map('j', function()
+      if vim.fn.line('w$') < vim.fn.line('$') then
+        vim.cmd('normal! \5') -- CTRL-E
+      end
+    end)
+    map('k', function()
+      vim.cmd('normal! \25') -- CTRL-Y
     end)
   end
   if question.prefix then

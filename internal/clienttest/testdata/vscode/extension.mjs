@@ -1,14 +1,19 @@
 // A person at VS Code with our extension: goes through the list of the
 // specification (14.4).
 import fs from 'node:fs'
-import { answer, choose, command, down, enter, find, firstText, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tell, toast, toRow, write } from './window.mjs'
+import { answer, choose, command, down, enter, find, firstText, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tabTo, tell, toast, toRow, write } from './window.mjs'
 
-/** undoInView undoes the changes of a file, by keys alone. */
-async function undoInView (name) {
+/** decide keeps or undoes the changes of a file, or one part of them, by keys alone. */
+async function decide (action, name, part) {
   await toRow(name)
+  if (part) {
+    await page.keyboard.press('ArrowRight')
+    await inView(part).first().waitFor()
+    await down('.part.sidebar .pane-body .monaco-list:focus .monaco-list-row.focused', (text) => text.trim() === part)
+  }
   await page.keyboard.press('Shift+F10')
-  await page.waitForSelector('.monaco-menu .action-item:has-text("Undo")')
-  await down('.monaco-menu .action-item.focused', (text) => text.includes('Undo'))
+  await page.waitForSelector(`.monaco-menu .action-item:has-text("${action}")`)
+  await down('.monaco-menu .action-item.focused', (text) => text.includes(action))
   await page.keyboard.press('Enter')
 }
 
@@ -142,13 +147,67 @@ await tell({
     await page.waitForSelector('.tab.active:has-text("before the agents")')
   },
   async 'undoes it' () {
-    await undoInView('note.txt')
+    await decide('Undo', 'note.txt')
     await command('View: Close Editor') // the comparison
     await open('note.txt')
     await page.waitForSelector('.view-line:has-text("oat milk")', { state: 'detached' })
     await page.waitForSelector('.view-line:has-text("milk")')
   },
+  async 'decides on the parts of a change' () {
+    await say('@agents change the ends')
+    for (const text of ['1st', 'nth']) {
+      await page.waitForSelector(`.monaco-diff-editor .view-line:has-text("${text}")`)
+      await command('Agents: Allow Once')
+    }
+    await answer('Both ends are changed').waitFor()
+    await decide('Keep', 'list.txt', 'Line 1')
+    await inView('Line 1').first().waitFor({ state: 'hidden' }) // its row, or the folded file
+    await shot('kept')
+    await decide('Undo', 'list.txt', 'Line 14')
+    await inView('list.txt').first().waitFor({ state: 'detached' })
+    await open('list.txt')
+    await page.waitForSelector('.view-line:has-text("1st")')
+    await page.waitForSelector('.view-line:has-text("last")')
+  },
+  async 'rewinds' () {
+    await command('Agents: Rewind Session')
+    await choose('tell me a story')
+    await choose('change the ends')
+    await row('The conversation and the files').waitFor()
+    await shot('what-goes-back')
+    await choose('The conversation and the files')
+    const said = toast('The session went back')
+    await said.waitFor()
+    await page.waitForSelector('.view-line:has-text("first")')
+    return said.locator('.notification-list-item-message').innerText()
+  },
+  async 'forks' () {
+    await command('Agents: Fork Session')
+    await choose('tell me a story')
+    await row('run a command').waitFor()
+    await shot('from-before-which')
+    await choose('run a command')
+    await frame().locator('.entry.text:has-text("Once upon a time")').waitFor()
+    const text = await frame().locator('#timeline').innerText()
+    if (text.includes('run a command')) throw new Error('the fork has what came later: ' + text)
+    await inView('(fork)').first().waitFor()
+    await shot('forked')
+    await command('View: Close Editor')
+    return text.replaceAll('\n', ' ')
+  },
+  async 'saves before a command reads' () {
+    await open('list.txt')
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('oranges\n')
+    await page.waitForSelector('.tab.active.dirty')
+    await say('@agents count the list')
+    await toast('wants to run bash').waitFor()
+    await command('Agents: Allow Once')
+    await answer('It has oranges').waitFor()
+    await page.waitForSelector('.tab.dirty:has-text("list.txt")', { state: 'detached' })
+  },
   async 'runs on a selection' () {
+    await open('note.txt')
     await page.keyboard.press('Control+Home')
     await page.keyboard.press('Shift+End')
     await actions('Ask fixer about the selection')
@@ -199,6 +258,15 @@ await tell({
     const order = ['finder → fixer', 'the note has to be edited', 'The list is right now'].map((part) => text.indexOf(part))
     if (order.some((at, i) => at < 0 || at < order[i - 1])) throw new Error('a handoff is not shown in its order: ' + text)
     return text
+  },
+  async 'hands over by a button' () {
+    await say('@agents @finder what do you do')
+    await answer('I look for mistakes').waitFor()
+    await page.locator('text=Hand over to fixer').first().waitFor()
+    await shot('handover-buttons')
+    await tabTo('Hand over to fixer')
+    await page.keyboard.press('Enter')
+    await answer('I take over').waitFor()
   },
   async 'answers at once' () {
     const ours = []

@@ -14,5 +14,15 @@ await tell({
     if (list.some((l) => /fixer/.test(l))) throw new Error('an agent of the folder can be asked: ' + list)
     await page.keyboard.press('Escape')
     return list.join(' | ').replaceAll('\n', ' ')
+  },
+  async 'folder that is on no disk' () {
+    await page.goto(process.env.URL.replace(/folder=.*/, 'folder=memory:/notes'))
+    await page.waitForSelector('.monaco-workbench')
+    await command('Extensions: Show Installed Extensions')
+    const ours = page.locator('.extensions-list .monaco-list-row:has-text("written as Markdown files")').first()
+    await ours.waitFor()
+    await ours.click()
+    await page.waitForSelector('.extension-editor :text("Agents work on files on disk")')
+    return (await page.locator('.extension-editor .more, .extension-editor .status, .extension-editor .recommendation').allInnerTexts()).join(' | ').replaceAll('\n', ' ')
   }
 })

@@ -143,7 +143,7 @@ export const frame = () => page.frameLocator('iframe.webview.ready').last().fram
 
 /** toRow gives the keyboard to the first row of the Changes view. */
 export async function toRow (text) {
-  const row = page.locator(`.part.sidebar .monaco-list-row.focused:has-text("${text}")`).first()
+  const row = page.locator(`.part.sidebar .monaco-list:focus .monaco-list-row.focused:has-text("${text}")`).first()
   await inView(text).last().waitFor()
   for (let tries = 0; tries < 6 && !await row.isVisible(); tries++) { // the view may open for it, and be drawn anew
     await command('Agents: Focus on Changes View')
