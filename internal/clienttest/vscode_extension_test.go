@@ -3,12 +3,14 @@ package clienttest
 import (
 	"archive/zip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -31,29 +33,27 @@ func TestVSCodeExtensionChecks(t *testing.T) {
 // there is time to build it, for this platform with the server in it.
 func TestVSCodeExtensionPacked(t *testing.T) {
 	needPackages(t, extensionFolder, "esbuild")
-	pack := func(args ...string) *zip.ReadCloser {
-		out := filepath.Join(t.TempDir(), "agents.vsix")
-		c := exec.Command("node", append([]string{"scripts/package.mjs", "--out", out}, args...)...)
-		c.Dir = extensionFolder
-		if said, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, said)
-		}
-		info, err := os.Stat(out)
+	unpack := func(name string) (*zip.ReadCloser, int64) {
+		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v: %d KB", args, info.Size()>>10)
-		if args[0] == "--without-server" && info.Size() >= 1e6 {
-			t.Errorf("the extension has %d bytes without the server", info.Size())
-		}
-		packed, err := zip.OpenReader(out)
+		files, err := zip.OpenReader(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { packed.Close() })
-		return packed
+		t.Cleanup(func() { files.Close() })
+		return files, info.Size()
 	}
-	alone := pack("--without-server")
+	name := filepath.Join(t.TempDir(), "agents.vsix")
+	if err := pack(name, "--without-server"); err != nil {
+		t.Fatal(err)
+	}
+	alone, size := unpack(name)
+	t.Logf("without the server: %d KB", size>>10)
+	if size >= 1e6 {
+		t.Errorf("the extension has %d bytes without the server", size)
+	}
 	for _, name := range []string{"package.json", "out/client.js", "out/extension.js", "out/panel.js", "media/panel.css", "media/walkthrough-demo.md"} {
 		if _, err := alone.Open("extension/" + name); err != nil {
 			t.Error(err)
@@ -62,12 +62,61 @@ func TestVSCodeExtensionPacked(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return
 	}
-	for _, f := range pack("--target", "linux-x64").File {
+	name, err := packed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, size := unpack(name)
+	t.Logf("for linux-x64: %d KB", size>>10)
+	for _, f := range whole.File {
 		if f.Name == "extension/bin/agentls" && f.Mode()&0o100 != 0 {
 			return
 		}
 	}
 	t.Error("the package for linux-x64 has no program in it")
+}
+
+// pack packs the extension.
+func pack(out string, args ...string) error {
+	c := exec.Command("node", append([]string{"scripts/package.mjs", "--out", out}, args...)...)
+	c.Dir = extensionFolder
+	if said, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("node scripts/package.mjs %v: %w\n%s", args, err, said)
+	}
+	return nil
+}
+
+// packed is the package for linux-x64, with the server in it, made once for all tests.
+var packed = sync.OnceValues(func() (string, error) {
+	out := filepath.Join(scratch, "agents-linux-x64.vsix")
+	return out, pack(out, "--target", "linux-x64")
+})
+
+// packedInVSCode installs the package for linux-x64 in VS Code, and measures there.
+func packedInVSCode(t *testing.T) {
+	needPackages(t, extensionFolder, "esbuild")
+	name, err := packed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, env := perform(t, read(t, "testdata/vscode/packed.model"), withoutWall)
+	work := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
+	v := startVSCodeWith(t, env, work, light, func(v *vscode) {
+		c := exec.Command(v.node(), append(v.program(), "--install-extension", name)...)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		installBare(t, v)
+	})
+	v.tell("packed.mjs", story{"packed", 1280})
+}
+
+// installBare puts the extension that ours is compared with where VS Code finds it.
+func installBare(t *testing.T, v *vscode) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(v.dir, "extensions", "local.bare-participant-0.0.1"), os.DirFS("testdata/vscode/bare")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // installExtension builds our extension and puts it, with the server in it, where
@@ -93,9 +142,7 @@ func installExtension(t *testing.T, v *vscode) {
 	if err := os.Symlink(build(t), filepath.Join(to, "bin", "agentls")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(v.dir, "extensions", "local.bare-participant-0.0.1"), os.DirFS("testdata/vscode/bare")); err != nil {
-		t.Fatal(err)
-	}
+	installBare(t, v)
 }
 
 // finder hands over to fixer, and may to what is called broken at first.

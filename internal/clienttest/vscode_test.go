@@ -44,6 +44,7 @@ func TestVSCode(t *testing.T) {
 	t.Run("First", firstInVSCode)
 	t.Run("Trouble", troubleInVSCode)
 	t.Run("Restricted", restrictedInVSCode)
+	t.Run("Packed", packedInVSCode)
 }
 
 // startVSCode starts a VS Code on a workspace with the generic client of
@@ -86,9 +87,7 @@ func startVSCodeWith(t *testing.T, env []string, work, settings string, install 
 	port := freePort(t)
 	v.env = append(env, "AGENTLS="+build(t), "SEEN="+filepath.Join(v.dir, "seen.jsonl"), `EXTENSIONS_GALLERY={"serviceUrl":""}`,
 		"XDG_CONFIG_HOME="+filepath.Join(v.dir, "xdg"), "XDG_DATA_HOME="+filepath.Join(v.dir, "xdg"))
-	args := []string{filepath.Join(root, "server/node_modules/code-server/out/node/entry.js"),
-		"--config", filepath.Join(v.dir, "config.yaml"), "--user-data-dir", filepath.Join(v.dir, "user"), "--extensions-dir", filepath.Join(v.dir, "extensions"),
-		"--auth", "none", "--bind-addr", "127.0.0.1:" + port, "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"}
+	args := append(v.program(), "--auth", "none", "--bind-addr", "127.0.0.1:"+port, "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override")
 	if !strings.Contains(settings, "workspace.trust") {
 		args = append(args, "--disable-workspace-trust")
 	}
@@ -122,6 +121,13 @@ func startVSCodeWith(t *testing.T, env []string, work, settings string, install 
 
 // node is the Node that code-server is made for.
 func (v *vscode) node() string { return filepath.Join(v.root, "node/node_modules/.bin/node") }
+
+// program is the command of this VS Code with its folders, for node.
+func (v *vscode) program() []string {
+	return []string{filepath.Join(v.root, "server/node_modules/code-server/out/node/entry.js"),
+		"--config", filepath.Join(v.dir, "config.yaml"), "--user-data-dir", filepath.Join(v.dir, "user"),
+		"--extensions-dir", filepath.Join(v.dir, "extensions")}
+}
 
 // drive plays stories in the window and returns a line for each.
 func (v *vscode) drive(stories any) (lines [][]byte) {

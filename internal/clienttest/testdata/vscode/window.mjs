@@ -196,6 +196,24 @@ export function settings (values) {
   fs.writeFileSync(`${DIR}/user/Machine/settings.json`, JSON.stringify(values))
 }
 
+/** activation is how long an extension took to activate, as VS Code says. */
+export async function activation (...names) {
+  await command('Developer: Show Running Extensions')
+  await page.locator('.extension').first().waitFor()
+  const took = []
+  for (const name of names) {
+    const row = page.locator('.extension', { has: page.locator('.name', { hasText: new RegExp(`^${name}$`) }) }).first()
+    await page.keyboard.press('Home')
+    for (let tries = 0; await row.count() === 0 && tries < 50; tries++) await page.keyboard.press('ArrowDown') // the list has what is on the screen
+    took.push(Number(/(\d+) ?ms/.exec(await row.innerText())[1]))
+  }
+  await command('View: Close Editor')
+  return took
+}
+
+/** serverProgram is the file of the server's program. */
+export const serverProgram = () => fs.readFileSync(`/proc/${serverPid()}/cmdline`, 'utf8').split('\0')[0]
+
 /** serverPid is the process of the server of this VS Code. */
 export function serverPid () {
   for (const name of fs.readdirSync('/proc')) {
