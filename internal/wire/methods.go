@@ -20,11 +20,11 @@ const (
 	MethodTestRun = "agents/test/run"
 	// MethodRun runs an agent. A cancelled run answers with its result, not with an error.
 	MethodRun = "agents/run"
-	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent.
+	// MethodCancel ends a run, all runs of a session, or one call of a run. It is idempotent. Of a session that another window or terminal has, the error is busy.
 	MethodCancel = "agents/cancel"
 	// MethodChain tells the chain of handoffs that a run is in. It needs no lock.
 	MethodChain = "agents/chain"
-	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn.
+	// MethodSteer adds a person's words to a run that goes on: its model is told them before the next turn. Of a session that another window or terminal has, the error is busy.
 	MethodSteer = "agents/steer"
 	// MethodResume lets a run go on that is paused, interrupted or ended at its limit of turns or time, from its last checkpoint, with more of what was used up.
 	MethodResume = "agents/resume"
@@ -56,7 +56,7 @@ const (
 	MethodSessionClose = "agents/session/close"
 	// MethodSessionDelete erases a session from disk.
 	MethodSessionDelete = "agents/session/delete"
-	// MethodSessionFork begins a session with the events of another up to a number.
+	// MethodSessionFork begins a session with the events of another up to a number. The other one may be in use elsewhere.
 	MethodSessionFork = "agents/session/fork"
 	// MethodSessionRewind goes back in a session: contexts, and if asked files, become what they were. To rewind to before that undoes it, but for runs that it ended.
 	MethodSessionRewind = "agents/session/rewind"
