@@ -255,7 +255,7 @@ await tell({
     await answer('I look for mistakes').waitFor()
     await page.locator('text=Hand over to fixer').first().waitFor()
     await shot('handover-buttons')
-    await tabTo('Hand over to fixer')
+    await tabTo('Hand over to fixer', 'Shift+Tab')
     await page.keyboard.press('Enter')
     await answer('I take over').waitFor()
   },

@@ -40,7 +40,6 @@ await tell({
     throw new Error('the demo asks without end')
   },
   async 'says that a key is missing' () {
-    await command('View: Hide Panel')
     await say('@agents @main hello')
     await page.locator('.interactive-response .monaco-button:has-text("Set API Key")').first().waitFor()
     return (await page.locator('.interactive-response').last().innerText()).replaceAll('\n', ' ')

@@ -168,11 +168,11 @@ export async function enter (title, text) {
   await page.keyboard.press('Enter')
 }
 
-/** tabTo gives the keyboard to what has a text, by Tab alone. */
-export async function tabTo (text) {
+/** tabTo gives the keyboard to what has a text, by Tab or Shift+Tab alone. */
+export async function tabTo (text, key = 'Tab') {
   for (let tries = 0; tries < 60; tries++) {
     if (await page.evaluate((t) => document.activeElement?.textContent?.trim() === t, text)) return
-    await page.keyboard.press('Tab')
+    await page.keyboard.press(key)
   }
   throw new Error('Tab does not lead to ' + text)
 }
