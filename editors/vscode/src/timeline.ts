@@ -79,9 +79,16 @@ export class Timeline {
 			case "run.state":
 				return e.data.to === "paused" ? this.line(run, "warning", `Paused: ${e.data.why ?? "it can be resumed"}`) : undefined;
 			case "run.finished":
-				return this.add({ id: this.id(), run, kind: "end", result: e.data, text: ending(e.data), spent: spent(e.data) });
+				return this.add({ id: this.id(), run, kind: "end", result: e.data, text: this.ending(e.data), spent: spent(e.data) });
 		}
 		return undefined;
+	}
+
+	/** ending is how a run ended, without an error that the row above has. */
+	private ending(result: RunFinished): string {
+		const last = this.entries.at(-1);
+		const shown = last?.kind === "line" && last.icon === "error" && last.text === result.error?.message;
+		return ending(shown ? { reason: result.reason } : result);
 	}
 
 	/** introduce names the agent where another one begins to speak. */

@@ -77,3 +77,18 @@ test("what a delegated run is told is no word of the person's, and an event of a
 	assert.deepEqual(t.apply(event("run.started", { input: [{ type: "text", text: "x" }] }, { parentRun: "r0" })), []);
 	assert.deepEqual(t.apply(event("brand.new", {})), []);
 });
+
+test("an error that a run ends with is shown once", () => {
+	const failed = { reason: "ERROR", error: { message: "no such luck" }, turns: 1, toolCalls: 0, usage: {}, chain: [], changes: [] };
+	const end = (...before: ActivityParams[]) => {
+		const t = new Timeline();
+		for (const e of before) {
+			t.apply(e);
+		}
+		const [last] = t.apply(event("run.finished", failed));
+		return last?.kind === "end" && last.text;
+	};
+	assert.equal(end(event("error", { message: "no such luck" })), "The run failed.");
+	assert.equal(end(event("error", { message: "another" })), "The run failed: no such luck");
+	assert.equal(end(), "The run failed: no such luck");
+});
