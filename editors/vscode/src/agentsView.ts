@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { type Parts, talk } from "./commands";
 import type { AgentInfo, Problem } from "./protocol";
-import { messageOf } from "./server";
+import { messageOf, rowsOf } from "./server";
 import { plural } from "./words";
 
 /** A row of the Agents view: a scope with its agents, or an agent. */
@@ -79,7 +79,7 @@ export class AgentsView implements vscode.TreeDataProvider<Node>, vscode.Disposa
 		if (this.parts.server.health.kind !== "ready") {
 			return [];
 		}
-		const { agents } = await this.parts.server.request("agents/list", {});
+		const agents = await rowsOf(this.parts.server.request("agents/list", {}).then((list) => list.agents));
 		const groups = Object.keys(scopes).map((scope) => ({ scope, agents: agents.filter((a) => a.scope === scope) }));
 		return groups.filter((g) => g.agents.length > 0);
 	}

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { textBefore } from "./before";
 import type { Parts } from "./commands";
 import type { Change, Hunk } from "./protocol";
-import { messageOf } from "./server";
+import { messageOf, rowsOf } from "./server";
 import { fileName, plural } from "./words";
 
 /** The scheme of files as they were before agents changed them. */
@@ -68,7 +68,7 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 		if (node) {
 			return node.hunk ? [] : node.file.hunks.filter((h) => h.status === "pending").map((hunk) => ({ ...node, hunk }));
 		}
-		this.files = this.parts.server.health.kind === "ready" ? await this.list() : [];
+		this.files = this.parts.server.health.kind === "ready" ? await rowsOf(this.list()) : [];
 		const n = this.files.length;
 		this.view.badge = n > 0 ? { value: n, tooltip: `${plural(n, "file")} that agents changed` } : undefined;
 		void vscode.commands.executeCommand("setContext", "agents.changed", n > 0);

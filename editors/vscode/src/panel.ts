@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { Confirmations } from "./confirm";
 import type { FromPage, ToPage } from "./messages";
 import { page } from "./page";
-import type { ActivityParams, RunParams } from "./protocol";
+import type { ActivityParams, RunParams, RunState } from "./protocol";
 import { editorContext, startRun } from "./runs";
 import { messageOf, type Server } from "./server";
 import { Timeline } from "./timeline";
@@ -162,8 +162,7 @@ class Panel {
 			this.seen = 0;
 			this.agent ||= page.events.findLast((e) => e.agent)?.agent ?? this.agents[0] ?? "";
 			this.post({ type: "reset", title: "", agents: this.agents, agent: this.agent });
-			const { locked } = page.events.length === 0 ? {} : await this.server.request("agents/session/get", { session: this.session });
-			this.post({ type: "problem", message: locked ? inUse : "" });
+			this.post({ type: "problem", message: "" });
 			for (let next = page; ; next = await this.server.request("agents/subscribe", { session: this.session, fromSeq: next.nextSeq })) {
 				for (const e of next.events) {
 					this.take(e);
@@ -172,6 +171,9 @@ class Panel {
 					break;
 				}
 			}
+			if (this.seen > 0) {
+				await this.look();
+			}
 			this.state(false);
 		} catch (err) {
 			this.post({ type: "problem", message: messageOf(err) });
@@ -179,13 +181,30 @@ class Panel {
 		this.loaded();
 	}
 
+	/** look asks who has the session, and which of its runs go on: one that a crash cut off never told its end. */
+	private async look(): Promise<void> {
+		const begun = [...this.running];
+		const { locked, runs } = await this.server.request("agents/session/get", { session: this.session });
+		const live = new Set(runs.filter((r) => r.state === "running" || r.state === "waiting").map((r) => r.run));
+		for (const run of begun.filter((r) => !live.has(r))) {
+			this.running.delete(run);
+		}
+		if (locked) {
+			this.post({ type: "problem", message: inUse });
+		}
+	}
+
 	private take(e: ActivityParams): void {
 		if (e.session !== this.session || e.seq <= this.seen) {
 			return;
 		}
 		this.seen = e.seq;
-		if (e.run && (e.type === "run.started" || e.type === "run.finished")) {
-			this.running[e.type === "run.started" ? "add" : "delete"](e.run);
+		const to = e.type === "run.state" ? (e.data as RunState).to : undefined;
+		if (e.run && (e.type === "run.started" || to === "running")) {
+			this.running.add(e.run);
+			this.state(undefined);
+		} else if (e.run && (e.type === "run.finished" || to === "paused" || to === "interrupted")) {
+			this.running.delete(e.run);
 			this.state(undefined);
 		}
 		for (const entry of this.timeline.apply(e)) {

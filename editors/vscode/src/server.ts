@@ -339,6 +339,18 @@ export function kindOf(err: unknown): string {
 	return dataOf(err).kind ?? "";
 }
 
+/** rowsOf returns a view's rows; none where the connection ended meanwhile: with the next one the view is drawn again. */
+export async function rowsOf<T>(rows: Promise<T[]>): Promise<T[]> {
+	try {
+		return await rows;
+	} catch (err) {
+		if (kindOf(err) === "") {
+			return [];
+		}
+		throw err;
+	}
+}
+
 /** memberOf is the member of the parameters that an error of the server's is about. */
 export function memberOf(err: unknown): string {
 	return dataOf(err).path ?? "";

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Parts } from "./commands";
 import type { ActivityParams, Session } from "./protocol";
-import { messageOf } from "./server";
+import { messageOf, rowsOf } from "./server";
 import { ago, clip, inputText, plural } from "./words";
 
 const icons: Record<string, string> = {
@@ -54,7 +54,7 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
 	}
 
 	getChildren(node?: Session): Promise<Session[]> {
-		return node || this.parts.server.health.kind !== "ready" ? Promise.resolve([]) : this.list();
+		return node || this.parts.server.health.kind !== "ready" ? Promise.resolve([]) : rowsOf(this.list());
 	}
 
 	getTreeItem(s: Session): vscode.TreeItem {
