@@ -51,6 +51,9 @@ type Template struct {
 	Problem     string // why the person's own cannot be used; "" when it can
 }
 
+// Builtin returns the names of the templates in the binary, in the order of [List].
+func Builtin() []string { return slices.Clone(builtin) }
+
 // List returns the templates: the built-in ones, then the person's own by name,
 // which lie in dir; "" is none. A file that cannot be used is listed with its
 // Problem. The error is fault.Unavailable, when the folder cannot be read; one

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentls/agentls/agents/template"
 )
 
 // suite makes a workspace with agents and a file of tests.
@@ -202,7 +204,7 @@ func TestCreateWithTest(t *testing.T) {
 	t.Setenv("GEMINI_HOME", filepath.Join(t.TempDir(), "home"))
 	t.Setenv("AGENTLS_TRUST", "1")
 	dir := t.TempDir()
-	for _, name := range append(builtinTemplates(), "docs") {
+	for _, name := range append(template.Builtin(), "docs") {
 		code, out, errs := command(t, dir, "create", "my-"+name, "--template", name, "--with-test")
 		if code != 0 || !strings.Contains(out, "agentls test .gemini/agents/my-"+name+".agent-test.yaml") {
 			t.Fatalf("%s: exit %d\n%s%s", name, code, out, errs)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/client"
+	"github.com/agentls/agentls/internal/collector"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
@@ -105,7 +105,7 @@ func inChat(
 	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
 	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
 ) error {
-	debug.SetGCPercent(gcPercent)
+	collector.SetUsual(gcPercent)
 	var shown *chat.Chat
 	noted := notes{&shown}
 	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}

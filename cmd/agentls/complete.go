@@ -32,11 +32,22 @@ func here() (string, error) {
 
 // complete offers the values of a flag to the shell.
 func complete(c *cobra.Command, flag string, values ...string) {
+	completeBy(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeBy offers what offer returns when the shell asks.
+func completeBy(c *cobra.Command, flag string, offer cobra.CompletionFunc) {
 	// It fails for a flag that is not there or has values already.
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values,
-		cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := c.RegisterFlagCompletionFunc(flag, offer); err != nil {
 		panic(err)
 	}
+}
+
+// completeModels offers the models to --model.
+func completeModels(c *cobra.Command) {
+	completeBy(c, "model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return models(), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // completeTools offers the built-in tools, also behind those that are there

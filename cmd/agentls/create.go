@@ -37,7 +37,7 @@ it asks on a terminal for what no flag says. Without a terminal it takes the tem
 blank where no other is given. An empty prompt is as if none was given. It never
 writes over a file (--force does), and writes none that would not be valid.
 
-Templates: ` + strings.Join(builtinTemplates(), ", ") + `, and your own,
+Templates: ` + strings.Join(template.Builtin(), ", ") + `, and your own,
 which are the *.md files in ~/.gemini/agents/templates.`,
 		Example: "  agentls create\n  agentls create reviewer --template code-review\n" +
 			"  agentls create fixer --tools read_file,edit_file --prompt \"You fix what is broken.\" --global",
@@ -86,7 +86,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	complete(c, "scope", "project", "global")
 	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
 	_ = c.RegisterFlagCompletionFunc("tools", completeTools)
-	complete(c, "model", models()...)
+	completeModels(c)
 	complete(c, "mcp")
 	for _, text := range []string{"title", "description", "prompt"} {
 		complete(c, text)
@@ -206,15 +206,6 @@ func createTest(agent string, p *wire.CreateParams) (string, error) {
 // templatesOf is where the person's own templates lie.
 func templatesOf(home string) string { return filepath.Join(home, "agents", template.Folder) }
 
-// builtinTemplates returns the names of the templates in the binary.
-func builtinTemplates() []string {
-	list, err := template.List("")
-	if err != nil {
-		panic(err) // they are in the binary
-	}
-	return namesOf(list)
-}
-
 func namesOf(list []template.Template) (names []string) {
 	for _, t := range list {
 		if t.Problem == "" {
@@ -226,7 +217,7 @@ func namesOf(list []template.Template) (names []string) {
 
 // completeTemplates offers the templates to the shell.
 func completeTemplates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := builtinTemplates()
+	names := template.Builtin()
 	if home, err := daemon.HomeOf(os.Getenv); err == nil {
 		if list, err := template.List(templatesOf(home)); err == nil {
 			names = namesOf(list)

@@ -106,7 +106,7 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	complete(c, "approve", "plan", "ask", "edits", "auto")
 	complete(c, "format", formats...)
 	complete(c, "mode", "chat", "task")
-	complete(c, "model", models()...)
+	completeModels(c)
 	complete(c, "strategy", "rule", "llm", "hybrid")
 	completeSessionFlag(c, "new")
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/collector"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
@@ -189,6 +190,7 @@ func (b *daemon) readFirst(ctx context.Context, list []workspace.Folder) {
 	if _, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil && ctx.Err() == nil {
 		b.Log.Error("the agents could not be read", "err", err)
 	}
+	collector.Restore()
 	if !b.Brief {
 		debug.FreeOSMemory() // half of the heap is what only the start needed
 		unmapBinary()
