@@ -130,7 +130,7 @@ func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	if best == "" {
 		return nil, fault.New(fault.Denied, "handlers.disk", "%s is outside of the workspace", path)
 	}
-	disk, err := workspace.OpenDisk(best)
+	disk, err := h.disks.Open(best)
 	if err != nil {
 		return nil, err
 	}

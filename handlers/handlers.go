@@ -136,15 +136,16 @@ type Handlers struct {
 
 	work conc.WaitGroup // followers, reporters
 
-	written      written       // agent files as they were read last
-	explanations explanations  // of the agent files that were asked about last
-	checks       checks        // what was found in files last
-	tests        testsKept     // files of tests as they were read last, and what their runs found
-	publisher    publisher     // what the client was told of it
-	routing      chan struct{} // capacity 1: what inputs are routed by may be other than before
-	consents     consents      // dialogs about folders
-	texts        agentTexts    // where the texts of agent files come from
-	saves        sequence      // what documents that were saved are still to bring about
+	written      written         // agent files as they were read last
+	explanations explanations    // of the agent files that were asked about last
+	checks       checks          // what was found in files last
+	tests        testsKept       // files of tests as they were read last, and what their runs found
+	publisher    publisher       // what the client was told of it
+	routing      chan struct{}   // capacity 1: what inputs are routed by may be other than before
+	consents     consents        // dialogs about folders
+	texts        agentTexts      // where the texts of agent files come from
+	saves        sequence        // what documents that were saved are still to bring about
+	disks        workspace.Disks // folders that were read a moment ago
 
 	live       liveRuns    // that were told of last
 	refreshers []refresher // what the client is told to ask for again; set by initialize

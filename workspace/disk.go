@@ -25,13 +25,15 @@ const attempts = 4
 // A Disk reads and writes the regular files beneath one folder and nothing else:
 // no name, no link and nobody who replaces one by the other meanwhile leads it
 // out (SEC-53 to SEC-59). Names are relative to the folder, or absolute inside
-// it. It holds the folder open; it is cheap enough to be opened for each use.
+// it. It holds the folder open; see [Disks] for many uses in a row.
 type Disk struct {
 	path    string // canonical
 	spelled string // as the caller of OpenDisk wrote it
 	root    *os.Root
-	strict  bool // no name leads through a link
-	direct  bool // as strict, for names that nobody has resolved
+	info    fs.FileInfo // of the folder
+	strict  bool        // no name leads through a link
+	direct  bool        // as strict, for names that nobody has resolved
+	release func()      // gives it back to the [Disks] that it is from; nil = it is closed
 }
 
 // OpenDisk opens the folder at an absolute path. The caller closes it.
@@ -53,7 +55,7 @@ func OpenDisk(folder string) (*Disk, error) {
 		_ = root.Close()
 		return nil, moving("workspace.disk", folder)
 	}
-	return &Disk{path: path, spelled: filepath.Clean(folder), root: root}, nil
+	return &Disk{path: path, spelled: filepath.Clean(folder), root: root, info: opened}, nil
 }
 
 // WithoutLinks returns d as a disk for names that were resolved before and were
@@ -78,7 +80,13 @@ func (d *Disk) Direct() *Disk {
 func (d *Disk) Path() string { return d.path }
 
 // Close gives the folder back.
-func (d *Disk) Close() error { return d.root.Close() }
+func (d *Disk) Close() error {
+	if d.release != nil {
+		d.release()
+		return nil
+	}
+	return d.root.Close()
+}
 
 // Resolve returns where name leads, relative to the folder and with every link
 // resolved: what a rule about protected places is applied to. The file need not

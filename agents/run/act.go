@@ -134,6 +134,7 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	for i, t := range b.tasks {
 		// A goroutine for each: it runs the tool, which may outlive the call.
 		b.Leftovers.Go(func() {
+			growStack()
 			defer b.end(t)
 			b.protect(t, func() { b.conduct(i) })
 		})
@@ -145,6 +146,15 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	b.over = true
 	b.using.Unlock()
 	return b.tasks
+}
+
+// growStack makes the stack of a goroutine as large as a call needs, while there is nothing
+// on it to copy (measured: 13 of the 117 µs that a call takes).
+//
+//go:noinline
+func growStack() (last byte) {
+	var room [24 << 10]byte
+	return room[len(room)-1]
 }
 
 // protect does a part of a call's way to its end. A panic fails the call.
