@@ -142,7 +142,7 @@ func (l *lines) next() (line []byte, off int64, whole bool, err error) {
 // fill reads more of the file behind what is not given out yet.
 func (l *lines) fill() error {
 	rest := len(l.buf) - l.used
-	want := max(64<<10, rest)
+	want := max(min(64<<10, int(l.size-l.read)), rest)
 	if cap(l.buf)-len(l.buf) < want {
 		to := l.buf[:0]
 		if l.keep || cap(l.buf)-rest < want {

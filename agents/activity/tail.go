@@ -5,7 +5,7 @@ import "sort"
 // Sizes of the tail, in bytes.
 const (
 	blockMin   = 4 << 10   // the first block after a rest, so that an idle log is small
-	blockMax   = 64 << 10  // the others; a longer line has a block of its own
+	blockMax   = 32 << 10  // the others; a longer line has a block of its own
 	tailMax    = 128 << 10 // what is kept for readers although it is on disk
 	unsafeMax  = 512 << 10 // what may be unsynced before a sync is started for it
 	memoryMax  = 16 << 20  // what a log without a file keeps

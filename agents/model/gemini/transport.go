@@ -14,7 +14,7 @@ import (
 
 // writeBuffer is how large a request may be that leaves in one write, in bytes: as
 // large as most first turns are.
-const writeBuffer = 64 << 10
+const writeBuffer = 32 << 10
 
 // maxError is how much of the body of an error is read, in bytes.
 const maxError = 1 << 20
