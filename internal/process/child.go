@@ -41,6 +41,10 @@ func (j *Job) Start(cmd *exec.Cmd) (*Child, error) { return j.start(cmd, leader)
 func (j *Job) StartContainer(cmd *exec.Cmd) (*Child, error) { return j.start(cmd, container) }
 
 func (j *Job) start(cmd *exec.Cmd, r role) (*Child, error) {
+	var out outputs
+	if err := out.attach(cmd, cmd.Stdout, cmd.Stderr); err != nil {
+		return nil, err
+	}
 	c := &Child{exited: make(chan struct{}), ended: make(chan struct{})}
 	started := make(chan error, 1)
 	j.children.Go(func() {
@@ -48,15 +52,19 @@ func (j *Job) start(cmd *exec.Cmd, r role) (*Child, error) {
 		defer runtime.UnlockOSThread()
 		defer close(c.ended)
 		err := j.groups.start(cmd, r, nil)
+		out.closeTheirs()
 		if err == nil {
 			c.PID = cmd.Process.Pid
 		}
 		started <- err
 		if err != nil {
+			out.close()
 			return
 		}
+		out.copy()
 		c.status, c.err = statusOf(cmd.Wait())
 		j.groups.forget(c.PID)
+		out.finish()
 		close(c.exited)
 	})
 	return c, <-started
@@ -92,17 +100,11 @@ func (j *Job) startHelper(cmd *exec.Cmd, name string, limits *os.File) (*Child, 
 	if limits != nil {
 		reaper.ExtraFiles = append(reaper.ExtraFiles, limits)
 	}
-	if reaper.Stdout, err = out.pipe(cmd.Stdout); err == nil {
-		if reaper.Stderr = reaper.Stdout; cmd.Stderr != cmd.Stdout {
-			reaper.Stderr, err = out.pipe(cmd.Stderr)
-		}
+	if err := out.attach(reaper, cmd.Stdout, cmd.Stderr); err != nil {
+		_ = status.Close() // nothing comes
+		return nil, err
 	}
 	defer out.closeTheirs()
-	if err != nil {
-		out.close()
-		_ = status.Close() // nothing comes
-		return nil, fmt.Errorf("a pipe for its output: %w", err)
-	}
 	reaper.SysProcAttr = ownSession()
 
 	c := &Child{exited: make(chan struct{}), ended: make(chan struct{})}
@@ -172,13 +174,27 @@ func readStatus(lines *bufio.Scanner) Status {
 	return Status{Code: n}
 }
 
-// outputs are the pipes for the output of a command that is not a child of
-// ours.
+// outputs are the pipes through which the output of a command comes.
 type outputs struct {
 	to      []io.Writer
 	ours    []*os.File
 	theirs  []*os.File
 	copying conc.WaitGroup
+}
+
+// attach makes what cmd writes reach stdout and stderr.
+func (o *outputs) attach(cmd *exec.Cmd, stdout, stderr io.Writer) (err error) {
+	if cmd.Stdout, err = o.pipe(stdout); err == nil {
+		if cmd.Stderr = cmd.Stdout; stderr != stdout {
+			cmd.Stderr, err = o.pipe(stderr)
+		}
+	}
+	if err != nil {
+		o.closeTheirs()
+		o.close()
+		return fmt.Errorf("a pipe for its output: %w", err)
+	}
+	return nil
 }
 
 // pipe returns the file that a child writes to so that it reaches to; a file is
@@ -215,15 +231,25 @@ func (o *outputs) close() {
 // copy begins to read.
 func (o *outputs) copy() {
 	for i, f := range o.ours {
-		o.copying.Go(func() { _, _ = io.Copy(o.to[i], f) }) // ends with the output, or finish
+		o.copying.Go(func() { // ends with the output, or finish
+			if _, err := io.Copy(o.to[i], f); errors.Is(err, os.ErrDeadlineExceeded) {
+				copyWritten(o.to[i], f)
+			}
+		})
 	}
 }
 
-// finish reads on until the output ends, for drain at most.
+// finish reads what was written, and goes on until the output ends, for drain at most:
+// something else may hold it. However busy the machine is, nothing is lost of what the
+// command wrote before it ended.
 func (o *outputs) finish() {
-	late := time.AfterFunc(drain, o.close)
+	for _, f := range o.ours {
+		if f.SetReadDeadline(time.Now().Add(drain)) != nil { // where pipes have none
+			late := time.AfterFunc(drain, func() { _ = f.Close() })
+			defer late.Stop()
+		}
+	}
 	o.copying.Wait()
-	late.Stop()
 	o.close()
 }
 
@@ -231,7 +257,7 @@ func (o *outputs) finish() {
 // run.
 func statusOf(err error) (Status, error) {
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
-		return Status{}, nil // it exited with 0; something else may hold its output
+		return Status{}, nil // it exited with 0, and did not read all of its input
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {

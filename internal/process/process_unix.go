@@ -3,10 +3,12 @@
 package process
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // signal is what a process is sent.
@@ -123,3 +125,28 @@ func (g *groups) dismissReapers() {
 		_ = status.Close() // it was only read
 	}
 }
+
+// copyWritten copies what lies in a pipe whose time to read is over, and waits for nothing.
+// It ends also where somebody goes on writing: no pipe holds more than [maxPipe].
+func copyWritten(to io.Writer, f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil || f.SetReadDeadline(time.Time{}) != nil {
+		return // it was closed
+	}
+	buf := make([]byte, 64<<10)
+	for left := maxPipe; left > 0; {
+		n := 0
+		err := raw.Read(func(fd uintptr) bool {
+			n, _ = syscall.Read(int(fd), buf) // the pipe does not block, so no signal interrupts it
+			return true
+		})
+		if err != nil || n <= 0 {
+			return
+		}
+		_, _ = to.Write(buf[:n]) // an Output takes all
+		left -= n
+	}
+}
+
+// maxPipe is the most that a pipe can hold, in bytes, for a process without privileges.
+const maxPipe = 1 << 20
