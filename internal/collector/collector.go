@@ -15,9 +15,14 @@ import (
 // begins with one at 4 MiB × percent / 100.
 const startPercent = 500
 
-var usual atomic.Int64
+// usual is what the percent is set to when the process has started.
+var usual = begin()
 
-func init() { usual.Store(int64(debug.SetGCPercent(startPercent))) }
+func begin() *atomic.Int64 {
+	var before atomic.Int64
+	before.Store(int64(debug.SetGCPercent(startPercent)))
+	return &before
+}
 
 // SetUsual makes percent what [Restore] returns to, in place of $GOGC; see
 // [debug.SetGCPercent].
