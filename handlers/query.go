@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -166,25 +167,11 @@ const maxSettingsFile = 1<<20 + 1
 // readDisk returns the text of a regular file on the disk, as far as a limit. It
 // is false for one that is not there.
 func readDisk(path string, limit int64) (string, bool) {
-	// Opening what is no file can do something by itself.
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	return readNow(path, limit)
-}
-
-// readNow is readDisk where a file was just now. It waits for no pipe that has
-// taken its place.
-func readNow(path string, limit int64) (string, bool) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, info, err := folder.OpenRegular(path)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
 	data := make([]byte, min(info.Size(), limit))
 	n, err := f.ReadAt(data, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -10,9 +10,6 @@ import (
 // readFlags open a file to be looked at.
 const readFlags = os.O_RDONLY
 
-// followFlags are readFlags that follow a link, for files of the person's own.
-const followFlags = os.O_RDONLY
-
 // owner returns who owns a file, which this system does not say.
 func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
 

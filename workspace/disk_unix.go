@@ -13,9 +13,6 @@ import (
 // a writer, and the last element is not followed.
 const readFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW | syscall.O_NOCTTY
 
-// followFlags are readFlags that follow a link, for files of the person's own.
-const followFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
-
 // owner returns who owns a file.
 func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	if st, is := info.Sys().(*syscall.Stat_t); is {

@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"sync"
 	"unsafe"
@@ -14,6 +12,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // Digest is the SHA-256 of the content of a file or a document in hexadecimal
@@ -85,7 +84,7 @@ func fileHas(path, text string, otherwise bool) bool {
 	if path == "" {
 		return otherwise
 	}
-	content, err := readRegular(path)
+	content, _, err := folder.ReadPlain(path, maxCompared)
 	if errors.Is(err, fs.ErrNotExist) {
 		return normalize(text) == ""
 	}
@@ -94,25 +93,6 @@ func fileHas(path, text string, otherwise bool) bool {
 		return otherwise
 	}
 	return normalize(now.Text) == normalize(text)
-}
-
-// readRegular returns what a regular file has, if that is not too much to compare.
-func readRegular(path string) ([]byte, error) {
-	// Opening what is no file can do something by itself.
-	if info, err := os.Lstat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fs.ErrInvalid
-	}
-	f, err := os.OpenFile(path, readFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxCompared {
-		return nil, fs.ErrInvalid
-	}
-	return io.ReadAll(io.LimitReader(f, maxCompared))
 }
 
 // normalize returns text without what editors change when they read a file.

@@ -3,8 +3,6 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,34 +33,4 @@ func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 		_ = file.Unlock() // it has no lock, but the file is open
 	}
 	return nil, fmt.Errorf("%q cannot be locked: %w", folder, err)
-}
-
-// ownFile returns a file of the person's own, of at most limit bytes, following
-// links. What is no regular file is refused without waiting for it.
-func ownFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%q is not a regular file", path)
-	}
-	f, err := os.OpenFile(path, followFlags, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%q is not a regular file", path)
-	}
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	if int64(len(content)) > limit {
-		return nil, nil, fmt.Errorf("%q is larger than %d bytes", path, limit)
-	}
-	return content, info, nil
 }

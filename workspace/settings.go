@@ -11,6 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // Scope is where a setting comes from. A later one wins over an earlier one.
@@ -312,7 +313,7 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		}
 	}
 	if files.User != "" {
-		content, info, err := ownFile(files.User, maxSettings)
+		content, info, err := folder.ReadRegular(files.User, maxSettings)
 		source := exposable{SettingsSource: SettingsSource{Scope: UserScope, File: files.User, Content: content}}
 		if err == nil {
 			if why := Private(info); why != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // recordVersion is the format of the files of records that this program writes.
@@ -99,7 +100,7 @@ func (f *recordFile[T]) read() (*T, fs.FileInfo, error) {
 	if info, err := f.look(); err != nil || info == nil {
 		return none, nil, err
 	}
-	content, info, err := ownFile(f.file, maxRecords)
+	content, info, err := folder.ReadRegular(f.file, maxRecords)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // What an item of a folder is.
@@ -315,7 +316,7 @@ func (t *Trust) Text(digest Digest) ([]byte, bool) {
 		func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
 		return nil, false
 	}
-	content, info, err := ownFile(filepath.Join(t.texts(), string(digest)), maxOneText)
+	content, info, err := folder.ReadRegular(filepath.Join(t.texts(), string(digest)), maxOneText)
 	if err != nil || t.private(t.file, info) != nil || DigestOf(content) != digest {
 		return nil, false
 	}

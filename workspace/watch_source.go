@@ -247,8 +247,8 @@ func remedy(err error) string {
 	return "changes are seen a little later, and nothing else is different"
 }
 
-// folder is one that is to be armed.
-type folder struct {
+// watchedFolder is one that is to be armed.
+type watchedFolder struct {
 	path string
 	info fs.FileInfo
 }
@@ -256,7 +256,7 @@ type folder struct {
 // wanted returns the folders to arm, those above before those below, each once
 // however many names it has, and which events count. It notes which targets lie
 // where no event tells of all changes.
-func (w *Watcher) wanted() ([]folder, *interest) {
+func (w *Watcher) wanted() ([]watchedFolder, *interest) {
 	s := &w.state
 	t := s.targets
 	i := &interest{targets: t, exact: map[string]bool{}, wide: map[string]bool{}}
@@ -303,15 +303,15 @@ func (w *Watcher) wanted() ([]folder, *interest) {
 		}
 		return strings.Compare(a, b)
 	})
-	var folders []folder
+	var folders []watchedFolder
 	for _, path := range sorted {
 		info := found[path]
-		same := slices.IndexFunc(folders, func(f folder) bool { return os.SameFile(f.info, info) })
+		same := slices.IndexFunc(folders, func(f watchedFolder) bool { return os.SameFile(f.info, info) })
 		if same >= 0 {
 			i.wide[folders[same].path] = true
 			continue
 		}
-		folders = append(folders, folder{path, info})
+		folders = append(folders, watchedFolder{path, info})
 	}
 	return folders, i
 }
@@ -319,7 +319,7 @@ func (w *Watcher) wanted() ([]folder, *interest) {
 // rearm brings the source's watches to folders; added says that there is a new
 // one. Folders that cannot be watched are an error, those that went meanwhile
 // are not.
-func (s *watchState) rearm(folders []folder, hints hinted) (added bool, failed error) {
+func (s *watchState) rearm(folders []watchedFolder, hints hinted) (added bool, failed error) {
 	want := make(map[string]fs.FileInfo, len(folders))
 	for _, f := range folders {
 		want[f.path] = f.info

@@ -6,13 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/internal/git"
 	"github.com/agentls/agentls/internal/mask"
 )
@@ -153,14 +153,13 @@ func list(folder string, places tool.Places) (files []string) {
 
 // file returns the values of a file on disk.
 func (r *Reader) file(path string) map[string][]string {
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, info, err := folder.OpenRegular(path)
 	if err != nil {
 		delete(r.files, path)
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+	if info.Size() > maxFile {
 		delete(r.files, path)
 		return nil
 	}

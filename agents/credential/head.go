@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/internal/git"
 )
 
@@ -64,12 +65,7 @@ func isAnswer(err error) bool {
 // is no repository.
 func headStamp(dir string) string {
 	read := func(name string) string {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > 1000 {
-			return ""
-		}
-		data, _ := os.ReadFile(path) // what cannot be read is as if it were not there
+		data, _, _ := folder.ReadPlain(filepath.Join(dir, filepath.FromSlash(name)), 1000) // what cannot be read is as if it were not there
 		return strings.TrimSpace(string(data))
 	}
 	stamp := read("HEAD")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/filelock"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // values are the values of the state that outlive a session: the person's on this
@@ -66,21 +67,13 @@ func (v *values) load() (map[string]Value, error) {
 		defer v.mu.Unlock()
 		return maps.Clone(v.memory), nil
 	}
-	info, err := os.Lstat(v.file)
+	data, _, err := folder.ReadPlain(v.file, 2*maxStateSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]Value{}, nil
 	}
 	var read valueFile
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular() || info.Size() > 2*maxStateSize:
-		err = errors.New("it is not what agentls wrote")
-	default:
-		var data []byte
-		if data, err = os.ReadFile(v.file); err == nil && (json.Unmarshal(data, &read) != nil ||
-			read.Version != valuesVersion) {
-			err = errors.New("it is not understood")
-		}
+	if err == nil && (json.Unmarshal(data, &read) != nil || read.Version != valuesVersion) {
+		err = errors.New("it is not understood")
 	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "session.state",

@@ -24,6 +24,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 )
 
 //go:embed builtin/*.md builtin/*.yaml
@@ -156,13 +157,7 @@ func read(dir string) ([]Template, error) {
 
 // readFile reads a template, and no more of it than a definition may have.
 func readFile(path string) ([]byte, error) {
-	// Before it is opened: a pipe would wait for its writer.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no ordinary file")
-	}
-	f, err := os.Open(path)
+	f, _, err := folder.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -216,14 +217,7 @@ func namesIn(dir string) (map[string]string, error) {
 // agentFile reads a regular file, as much of it as an agent's may have and a byte
 // more.
 func agentFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
+	f, _, err := folder.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // maxKept is how much a file of approved tools has at most, in bytes.
@@ -40,17 +42,16 @@ func (e *entry) load() {
 	if path == "" {
 		return
 	}
-	info, err := os.Lstat(path)
+	raw, info, err := folder.ReadPlain(path, maxKept)
 	if errors.Is(err, os.ErrNotExist) {
 		return
 	}
 	e.accepted = make(map[string]string)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > maxKept {
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		return
 	}
-	raw, err := os.ReadFile(path)
 	var k keptTools
-	if err != nil || json.Unmarshal(raw, &k) != nil || k.Folder != e.folder || k.Server != e.name || k.Accepted == nil {
+	if json.Unmarshal(raw, &k) != nil || k.Folder != e.folder || k.Server != e.name || k.Accepted == nil {
 		return
 	}
 	e.listed, e.accepted, e.prompts = k.Tools, k.Accepted, k.Prompts

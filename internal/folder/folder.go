@@ -1,11 +1,12 @@
-// Package folder reads files of folders that somebody else may have written, without
-// following a link out of them and without waiting for a pipe.
+// Package folder reads files that somebody else may have written: without following a link
+// out of their folder where one is given, and without waiting for a pipe.
 package folder
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,71 @@ func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d KiB", limit>>10)
 	}
 	return data, err
+}
+
+// errNotRegular is why something is not opened.
+var errNotRegular = errors.New("not a regular file")
+
+// OpenRegular opens the regular file at a path for reading, links followed. Anything else
+// is an error at once: opening a device may do something, and opening a pipe waits for
+// who writes into it.
+func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
+	return openPath(path, openFlags, os.Stat)
+}
+
+// OpenPlain is [OpenRegular] for a file that is no link itself.
+func OpenPlain(path string) (*os.File, fs.FileInfo, error) {
+	return openPath(path, openFlags|noFollow, os.Lstat)
+}
+
+func openPath(path string, flags int, look func(string) (fs.FileInfo, error)) (*os.File, fs.FileInfo, error) {
+	info, err := look(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err = f.Stat()
+	if err == nil && !info.Mode().IsRegular() { // it took the place of the other one
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// ReadRegular returns the content of the regular file at a path, links followed, and what
+// is known of the file. One with more than limit bytes is an error.
+func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	return readAll(limit)(OpenRegular(path))
+}
+
+// ReadPlain is [ReadRegular] for a file that is no link itself.
+func ReadPlain(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	return readAll(limit)(OpenPlain(path))
+}
+
+func readAll(limit int64) func(*os.File, fs.FileInfo, error) ([]byte, fs.FileInfo, error) {
+	return func(f *os.File, info fs.FileInfo, err error) ([]byte, fs.FileInfo, error) {
+		if err != nil {
+			return nil, nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, limit+1))
+		if err == nil && int64(len(data)) > limit {
+			err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d bytes", limit)}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return data, info, nil
+	}
 }
 
 // IsName reports whether what such a folder holds can be called so: letters, numbers and

@@ -25,6 +25,7 @@ func TestReadFile(t *testing.T) {
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600),
 		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "link")),
 		os.Symlink(outside, filepath.Join(dir, "out")),
+		os.Symlink("text", filepath.Join(dir, "near")),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -38,6 +39,23 @@ func TestReadFile(t *testing.T) {
 	for name, want := range map[string]string{"text": "1234", "long": "", "dir": "", "pipe": "", "link": "", "missing": ""} {
 		if data, err := folder.ReadFile(root, name, 4); string(data) != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for name, want := range map[string]string{"text": "1234", "long": "", "dir": "", "pipe": "", "near": "link", "missing": ""} {
+		path := filepath.Join(dir, name)
+		for _, follows := range []bool{true, false} {
+			read, want := folder.ReadPlain, want
+			if follows {
+				read = folder.ReadRegular
+			}
+			if want == "link" {
+				if want = ""; follows {
+					want = "1234"
+				}
+			}
+			if data, _, err := read(path, 4); string(data) != want || (err == nil) != (want != "") {
+				t.Errorf("%s, links followed %v: %q, %v", name, follows, data, err)
+			}
 		}
 	}
 	if out, err := folder.Open(dir, filepath.Join(dir, "out")); err == nil {

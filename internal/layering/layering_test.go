@@ -13,8 +13,8 @@ import (
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
 	{"internal/proxy/relay"},
-	{"internal/process/helper"},
-	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock", "internal/collector", "internal/folder", "internal/cmd/documents"},
+	{"internal/process/helper", "internal/folder"},
+	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock", "internal/collector", "internal/cmd/documents"},
 	{"internal/proxy", "internal/git", "agents/condition"},
 	{"internal/sandbox", "agents/graph"},
 	{"agents/model", "agents/definition", "agents/loop", "agents/mention", "agents/prompt", "agents/memory", "workspace"},

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // places are the protected places of a workspace before a command.
@@ -50,12 +52,8 @@ type savedFile struct {
 
 // stillAt reports whether the file at a path is as it was.
 func (k savedFile) stillAt(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != k.mode {
-		return false
-	}
-	now, err := os.ReadFile(path)
-	return err == nil && bytes.Equal(now, k.data)
+	now, info, err := folder.ReadPlain(path, int64(len(k.data)))
+	return err == nil && info.Mode().Perm() == k.mode && bytes.Equal(now, k.data)
 }
 
 // The bounds of what is kept of protected places behind Landlock. Beyond them a

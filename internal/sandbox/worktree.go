@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // gitOutside returns the git folder outside of a workspace folder that its .git file
@@ -44,11 +46,7 @@ func leadsTo(file, prefix, base string) string {
 
 // readSmall returns a file of git's, "" for what is no file or too large for one.
 func readSmall(file string) string {
-	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return ""
-	}
-	data, _ := os.ReadFile(file) // what cannot be read is as good as none
+	data, _, _ := folder.ReadPlain(file, 64<<10) // what cannot be read is as good as none
 	return string(data)
 }
 

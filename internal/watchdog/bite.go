@@ -2,10 +2,7 @@ package watchdog
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc"
+
+	"github.com/agentls/agentls/internal/folder"
 )
 
 // Code is the exit code of a process that was ended because it hung (EX_SOFTWARE
@@ -128,15 +127,7 @@ func (b *Bite) tooSoon() time.Duration {
 const maxStamp = 64
 
 func readStamp(path string) (time.Time, error) {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return time.Time{}, errors.Join(fs.ErrNotExist, err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, maxStamp))
+	text, _, err := folder.ReadPlain(path, maxStamp)
 	if err != nil {
 		return time.Time{}, err
 	}

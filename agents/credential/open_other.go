@@ -1,6 +1,0 @@
-//go:build !unix
-
-package credential
-
-// openFlags is empty where there are no pipes among files.
-const openFlags = 0
