@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -49,8 +48,7 @@ func (t *effective) tools(all []tool.Tool) []tool.Tool {
 				if canonical, ok := definition.CanonicalTool(pattern); ok {
 					pattern = canonical
 				}
-				ok, err := path.Match(pattern, one.Spec().Name)
-				return ok && err == nil
+				return tool.Pattern(pattern).Gives(one.Spec().Name)
 			})
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -74,14 +73,13 @@ const globbing = `*?[\`
 func (p patterns) find(name string, takes bool) (entry string, found bool) {
 	first, found := p.exact[name]
 	if found && strings.ContainsAny(name, globbing) {
-		_, err := path.Match(name, name)
-		found = err != nil // a glob that is one is looked at below
+		found = !tool.Pattern(name).Valid() // a glob that is one is looked at below
 	}
 	for _, g := range p.globs {
 		if found && g.entry > first {
 			break
 		}
-		if ok, err := path.Match(g.pattern, name); ok || (err != nil && takes) {
+		if q := tool.Pattern(g.pattern); (takes && q.Takes(name)) || (!takes && q.Gives(name)) {
 			return p.entries[g.entry], true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // honoured are the keys that restrict, have no counterpart here, and are each
@@ -204,9 +205,8 @@ func askIn(e *entries, d *definition.Definition) {
 	}
 	var lines []string
 	for _, name := range askable() {
-		for _, tool := range meaning(definition.OpenCode, name).Allow {
-			if has(d, tool) && slices.ContainsFunc(d.Confirmation.Require,
-				func(q string) bool { return matches(q, tool, true) }) {
+		for _, named := range meaning(definition.OpenCode, name).Allow {
+			if has(d, named) && tool.AnyTakes(d.Confirmation.Require, named) {
 				lines = append(lines, "  "+name+": ask")
 				break
 			}

@@ -5,11 +5,11 @@ package exchange
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // more is one way in which one agent may do more than another.
@@ -166,19 +166,6 @@ func withGlobs(d *definition.Definition) *definition.Definition {
 	return &own
 }
 
-// matches reports whether a pattern matches a name, as runs do; takes says that it
-// takes away, where one that does not compile is about every tool.
-func matches(pattern, name string, takes bool) bool {
-	ok, err := path.Match(pattern, name)
-	return ok || (err != nil && takes)
-}
-
-// broken reports whether a pattern does not compile.
-func broken(pattern string) bool {
-	_, err := path.Match(pattern, "")
-	return err != nil
-}
-
 // covers reports whether every name that p matches is matched by q; false where
 // that is not plain.
 func covers(q, p string) bool {
@@ -189,19 +176,19 @@ func covers(q, p string) bool {
 		return false
 	}
 	// What stands in p for any text is matched by a * of q only.
-	return matches(q, p, false)
+	return tool.Pattern(q).Gives(p)
 }
 
 // overlap reports whether some name may match both patterns; one that does not
 // compile may match any.
 func overlap(p, q string) bool {
 	switch {
-	case broken(p), broken(q):
+	case !tool.Pattern(p).Valid(), !tool.Pattern(q).Valid():
 		return true
 	case !wild(p):
-		return matches(q, p, true)
+		return tool.Pattern(q).Takes(p)
 	case !wild(q):
-		return matches(p, q, true)
+		return tool.Pattern(p).Takes(q)
 	}
 	a, b := p[:strings.IndexAny(p, globs)], q[:strings.IndexAny(q, globs)]
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
@@ -209,13 +196,13 @@ func overlap(p, q string) bool {
 
 // has reports whether an agent of ours has a tool of that canonical name.
 func has(d *definition.Definition, name string) bool {
-	if slices.ContainsFunc(d.Tools.Deny, func(p string) bool { return matches(p, name, true) }) {
+	if tool.AnyTakes(d.Tools.Deny, name) {
 		return false
 	}
 	if name == "delegate_to_agent" && len(d.Subagents) == 0 {
 		return false
 	}
-	return !d.Tools.Given || slices.ContainsFunc(d.Tools.Allow, func(p string) bool { return matches(p, name, false) })
+	return !d.Tools.Given || tool.AnyGives(d.Tools.Allow, name)
 }
 
 // coverings are the tools of which every call can be done by calls of others, at the
@@ -244,17 +231,13 @@ func can(d *definition.Definition, name string) bool {
 	if has(d, name) {
 		return true
 	}
-	about := func(list []string, name string) bool {
-		return slices.ContainsFunc(list, func(p string) bool { return matches(p, name, true) })
-	}
 	groups, known := coverings[name]
-	if !known || about(d.Tools.Deny, name) || about(d.Confirmation.Require, name) {
+	if !known || tool.AnyTakes(d.Tools.Deny, name) || tool.AnyTakes(d.Confirmation.Require, name) {
 		return false
 	}
 	for _, group := range groups {
-		if !slices.ContainsFunc(group, func(tool string) bool {
-			return has(d, tool) &&
-				!about(d.Confirmation.Require, tool)
+		if !slices.ContainsFunc(group, func(other string) bool {
+			return has(d, other) && !tool.AnyTakes(d.Confirmation.Require, other)
 		}) {
 			return false
 		}

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"sync"
 
@@ -157,7 +156,7 @@ func (g *Gate) withTaint(d Decision, r Request, c command) Decision {
 // it for longer.
 func (g *Gate) question(d Decision, r Request, c command) Decision {
 	p := r.Plan
-	always := slices.ContainsFunc(r.Require, func(glob string) bool { return matches(glob, p.Tool) })
+	always := tool.AnyTakes(r.Require, p.Tool)
 	hooked := r.HookAsks != ""
 	web := g.taintOf(r.ID.Run) == tool.Web && d.Risk > tool.Safe
 	if d.Verdict == Auto && (always || hooked || c.asks || web) {
@@ -273,11 +272,4 @@ func (g *Gate) Permit(run context.Context, r Request, d Decision, o Outcome) (*t
 		}
 	}
 	return tool.Mint(run, d.Digest), nil
-}
-
-// matches reports whether a glob of an agent's file names the tool. A glob that
-// does not compile matches everything: it can only add a question.
-func matches(glob, name string) bool {
-	ok, err := path.Match(glob, name)
-	return ok || err != nil
 }

@@ -49,7 +49,7 @@ func ParseRule(text string, canonical func(name string) (string, bool)) (Rule, e
 			r.Tool = known
 		}
 	}
-	if _, err := path.Match(r.Tool, ""); err != nil || r.Tool == "" {
+	if !Pattern(r.Tool).Valid() || r.Tool == "" {
 		return r, Errorf(CodeArgs, "%q names no tool; write a tool, or a tool and what of it, as bash(git push)", text)
 	}
 	if !limited {
@@ -150,10 +150,7 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 	return true
 }
 
-func (r Rule) names(tool string) bool {
-	ok, err := path.Match(r.Tool, tool)
-	return r.Tool == "*" || (err == nil && ok)
-}
+func (r Rule) names(tool string) bool { return r.Tool == "*" || Pattern(r.Tool).Gives(tool) }
 
 // paths returns the paths that a plan reads and writes.
 func (p *Plan) paths() []string {

@@ -1,14 +1,13 @@
 package tool
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
 
 // SetConfig says which tools an agent has (spec 4.2, up to the workspace's
 // trust, which package guard decides about). Names in the lists are canonical,
-// aliases, or globs (path.Match) over canonical names.
+// aliases, or globs over canonical names (see [Pattern]).
 type SetConfig struct {
 	Tools   []Tool   // everything registered; of two with one name the first counts
 	Exclude []string // the session's exclusions
@@ -67,8 +66,8 @@ func NewSet(c SetConfig) *Set {
 		}
 		seen[name] = true
 		switch {
-		case matchAny(exclude, name, true), matchAny(deny, name, true):
-		case limited && !matchAny(allow, name, false):
+		case AnyTakes(exclude, name), AnyTakes(deny, name):
+		case limited && !AnyGives(allow, name):
 		case c.Within != nil && !slices.Contains(c.Within, name):
 		default:
 			s.tools = append(s.tools, t)
@@ -88,21 +87,6 @@ func (s *Set) patterns(list []string) []string {
 		out = append(out, name)
 	}
 	return out
-}
-
-// matchAny reports whether one of the patterns matches name; a malformed one
-// answers with malformed.
-func matchAny(patterns []string, name string, malformed bool) bool {
-	for _, p := range patterns {
-		ok, err := path.Match(p, name)
-		if err != nil {
-			ok = malformed || p == name
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
 }
 
 // Offered returns the tools, sorted by name: always the same for the same

@@ -261,12 +261,7 @@ func (s *folderSettings) narrow(list []workspace.Raw) {
 		core = append(core, rule.Tool)
 	}
 	for _, t := range (builtin.Config{}).Tools() {
-		name := t.Spec().Name
-		if !slices.ContainsFunc(core, func(glob string) bool {
-			ok,
-				err := path.Match(glob, name)
-			return err == nil && ok
-		}) {
+		if name := t.Spec().Name; !tool.AnyGives(core, name) {
 			s.runs.Exclude = append(s.runs.Exclude, name)
 		}
 	}
