@@ -262,8 +262,8 @@ await tell({
   async 'opens a session' () {
     await command('Agents: Focus on Sessions View')
     await inView('tell me a story').first().waitFor()
-    await page.keyboard.type('tell me')
-    await page.waitForSelector('.part.sidebar .monaco-list-row.focused:has-text("tell me a story")')
+    await page.keyboard.press('Home')
+    await down('.part.sidebar .monaco-list:focus .monaco-list-row.focused', (text) => text.includes('tell me a story') && !text.includes('(fork)'))
     await page.keyboard.press('Enter')
     await frame().locator('.entry.text').first().waitFor()
     await frame().locator('.entry.tool').first().waitFor()
