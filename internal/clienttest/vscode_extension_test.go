@@ -102,11 +102,11 @@ func packedInVSCode(t *testing.T) {
 	_, env := perform(t, read(t, "testdata/vscode/packed.model"), withoutWall)
 	work := unfold(t, map[string]string{"note.txt": "milk\neggs\n", ".gemini/agents/fixer.md": fixer})
 	v := startVSCodeWith(t, env, work, light, func(v *vscode) {
+		installBare(t, v) // first: once something is installed, VS Code does not look for folders
 		c := exec.Command(v.node(), append(v.program(), "--install-extension", name)...)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		installBare(t, v)
 	})
 	v.tell("packed.mjs", story{"packed", 1280})
 }

@@ -10,7 +10,7 @@ await tell({
   async 'runs what it brings' () {
     await idle()
     const program = serverProgram()
-    if (!/extensions\/agentls\.agentls-[^/]*linux-x64\/bin\/agentls$/.test(program)) throw new Error('the server is ' + program)
+    if (!/extensions\/agentls\.agentls-[^/]*\/bin\/agentls$/.test(program)) throw new Error('the server is ' + program)
     await trust()
     return program
   },
