@@ -207,7 +207,8 @@ export async function activation (...names) {
     for (let tries = 0; await row.count() === 0 && tries < 50; tries++) await page.keyboard.press('ArrowDown') // the list has what is on the screen
     took.push(Number(/(\d+) ?ms/.exec(await row.innerText())[1]))
   }
-  await command('View: Close Editor')
+  await page.keyboard.press('Escape') // closes the list
+  await page.locator('.extension').first().waitFor({ state: 'detached' })
   return took
 }
 
