@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 )
@@ -105,5 +106,26 @@ func TestHighlighting(t *testing.T) {
 	}
 	if got := highlight("+a\n-b\n c", "diff"); got[0] != paint(good, "+a") || got[1] != paint(bad, "-b") || got[2] != " c" {
 		t.Errorf("a difference: %q", got)
+	}
+}
+
+// TestTextWithoutStyles: it is wrapped as text with styles is, and what a terminal would not
+// show is escaped wherever it stands.
+func TestTextWithoutStyles(t *testing.T) {
+	long := strings.Repeat("some words, a hyphen-ated one, 漢字 and 👩‍👩‍👧 ", 40)
+	for _, text := range []string{"", "a", " a  b ", "a\n\nb\n", long, strings.Repeat("x", 300), "e\u0301" + long} {
+		for _, columns := range []int{1, 7, 80} {
+			if got, want := strings.Join(wrap(text, columns), "\n"), lipgloss.Wrap(text, columns, " "); got != want {
+				t.Errorf("%d columns: got\n%q\nwant\n%q", columns, got, want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"a\tb\n": "a\tb\n", "ü漢": "ü漢", "a\x1b[m": `a\x1b[m`, "\u202e": "U+202E", "a\x7f": `a\x7f`, "a\u0085": `a\x85`,
+		"a\xff": "a\ufffd",
+	} {
+		if got := PlainText(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -44,7 +45,11 @@ func paint(s style, text string) string {
 // wrap breaks a painted text into lines of so many columns at most; each line
 // begins and ends its styles itself.
 func wrap(text string, columns int) []string {
-	return strings.Split(lipgloss.Wrap(text, max(columns, 1), " "), "\n")
+	columns = max(columns, 1)
+	if !strings.Contains(text, "\x1b") { // without styles that go on in the next line it takes a third of the time
+		return strings.Split(ansi.Wrap(text, columns, " "), "\n")
+	}
+	return strings.Split(lipgloss.Wrap(text, columns, " "), "\n")
 }
 
 // cut shortens a painted line to so many columns.
@@ -55,18 +60,26 @@ func cut(line string, columns int) string {
 // PlainText escapes what a terminal would act on, controls and changes of
 // direction, and leaves the rest of a model's text as it is.
 func PlainText(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, controls) {
+		return s
+	}
 	var b strings.Builder
 	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+		if controls(r) {
 			b.WriteString(tool.Escape(string(r)))
-		default:
+		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// controls reports whether a terminal would act on r.
+func controls(r rune) bool {
+	if r < 0x7F {
+		return r < ' ' && r != '\n' && r != '\t'
+	}
+	return unicode.IsControl(r) || (r >= 0x202A && r <= 0x202E) || (r >= 0x2066 && r <= 0x2069)
 }
 
 // clean is PlainText with tabs of four columns and line ends of one kind: how wide
