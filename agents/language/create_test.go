@@ -101,6 +101,8 @@ func TestValidate(t *testing.T) {
 		{"one", "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [bsh]\n---\np\n",
 			"✓ front-matter valid\n✓ required fields present\n✓ model exists\n✗ tools available: line 6: The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools.\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 5/6 passed\n",
 			"x: ✗ Invalid (The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools), but it runs"},
+		{"a plain list of tools", "---\nname: x\ntools: [x]\n---\np\n",
+			"✗ tools available: line 3: The tool x is not known here; correct it, or remove it. It is left out, so the agent has no tools.\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 5/6 passed\n", ""},
 		{"several", "---\nkind: agent\nname: x\ntitle: X\ntools:\n  allow: [bsh, gerp, lss]\n---\np\n",
 			"✗ tools available: line 6: The tool bsh is not known; did you mean bash? It is left out, so the agent has no tools. (and 2 more)\n✓ MCP servers configured\n✓ system prompt not empty\nValidation: 5/6 passed\n", ""},
 		{"a schema of the output", "---\nkind: agent\nname: x\ntitle: X\noutput: {schema: {type: 3}}\nguardrails: {custom_validator: 'builtin:no-secrets'}\n---\np\n",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -75,5 +76,17 @@ func TestNamesOfSessions(t *testing.T) {
 	}
 	if code, _, errs := command(t, dir, "sessions", "resume"); code != exitFailed || !strings.Contains(errs, "there is no run to resume") {
 		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+// TestATooBusyModelIsWaitedFor: what a 429 says is one line with the time and the count, and
+// no line end is printed as a backslash.
+func TestATooBusyModelIsWaitedFor(t *testing.T) {
+	busy := `<status 429 {"message":"Resource has been exhausted.\nPlease wait."} retry-after=1`
+	play(t, "> hello\n"+busy+"\n\n> hello\n< Hello.\n")
+	code, out, errs := command(t, t.TempDir(), "run", "-p", "hello", "--trust")
+	if code != 0 || out != "Hello.\n" ||
+		!regexp.MustCompile(`(?m)^retrying in 1s, attempt 2: Resource has been exhausted\. …$`).MatchString(errs) || strings.Contains(errs, `\n`) {
+		t.Errorf("exit %d, stdout %q\n%s", code, out, errs)
 	}
 }
