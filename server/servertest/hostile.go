@@ -129,6 +129,8 @@ func Hostile() []Case {
 		refused("REL-14 null as id", `{"jsonrpc":"2.0","id":null,"method":"nobody/knows"}`, invalid),
 		refused("REL-14 id beyond 64 bits", `{"jsonrpc":"2.0","id":18446744073709551617,"method":"nobody/knows"}`,
 			invalid),
+		refused("REL-14 id longer than 64 KiB", `{"jsonrpc":"2.0","id":"`+strings.Repeat("i", 64<<10)+
+			`","method":"nobody/knows"}`, invalid),
 
 		answered("REL-10 no version", "1", `{"id":1,"method":"nobody/knows"}`, invalid),
 		answered("REL-10 another version", "1", `{"jsonrpc":"1.0","id":1,"method":"nobody/knows"}`, invalid),
