@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -60,14 +58,6 @@ func Canonical(path string) (string, error) {
 		rest = filepath.Join(filepath.Base(path), rest)
 		path = parent
 	}
-}
-
-// Key returns the name under which a workspace is kept on disk: the first 16
-// hexadecimal digits of the SHA-256 of the canonical path of its first folder
-// (spec 3.1).
-func Key(canonical string) string {
-	sum := sha256.Sum256([]byte(canonical))
-	return hex.EncodeToString(sum[:8])
 }
 
 // Within returns the folder that an absolute path lies in, and the path relative

@@ -134,8 +134,8 @@ func TestIDs(t *testing.T) {
 	if a, b := store.NewID(), store.NewID(); a == b || len(a) != 8 {
 		t.Errorf("ids %s %s", a, b)
 	}
-	if Key("/w") != "f9c7aa2a0a0bbf1a" && len(Key("/w")) != 16 {
-		t.Errorf("key %s", Key("/w"))
+	if key := Key("/w/proj"); key != "783cc1983e91460e" { // printf %s /w/proj | sha256sum
+		t.Errorf("key %s", key)
 	}
 	_, err := store.Get("never")
 	if reason, _ := fault.ReasonOf(err); fault.KindOf(err) != fault.NotFound || reason != fault.UnknownSession {

@@ -87,12 +87,9 @@ var protectedFiles = map[string]string{
 	".aider.conf.yml": "the configuration of agents",
 }
 
-// WhyProtected returns why a write to path is protected, for people, or "" if it
-// is not. It goes by names alone, in any folder, whether the file is there or
-// not; spellings that some file system takes for the same name count as it.
-func WhyProtected(path string) string { return whyProtected(foldPath(path)) }
-
-// whyProtected is ProtectedBy of folded names.
+// whyProtected returns why a write to a path is protected, for people, or "" if it is
+// not. It goes by names alone, which are folded, in any folder, whether the file is there
+// or not; spellings that some file system takes for the same name count as it.
 func whyProtected(parts []string) string {
 	last := len(parts) - 1
 	for i, name := range parts {

@@ -38,12 +38,6 @@ type Hook interface {
 	Run(ctx context.Context, input []byte) (Output, error)
 }
 
-// Func is a function that is a [Hook].
-type Func func(ctx context.Context, input []byte) (Output, error)
-
-// Run implements [Hook].
-func (f Func) Run(ctx context.Context, input []byte) (Output, error) { return f(ctx, input) }
-
 // Compiled is a hook that an installation is built with. It is run before those of the
 // settings, in every folder.
 type Compiled struct {

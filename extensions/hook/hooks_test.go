@@ -143,7 +143,7 @@ func TestSEC92NothingIsPutIntoACommand(t *testing.T) {
 // answers are hooks of Go code that say these outputs.
 func answers(event string, outputs ...string) (all []hook.Compiled) {
 	for i, text := range outputs {
-		all = append(all, hook.Compiled{Event: event, Name: string(rune('a' + i)), Hook: hook.Func(func(context.Context, []byte) (out hook.Output, err error) {
+		all = append(all, hook.Compiled{Event: event, Name: string(rune('a' + i)), Hook: hookFunc(func(context.Context, []byte) (out hook.Output, err error) {
 			return out, json.Unmarshal([]byte(text), &out)
 		})})
 	}
@@ -209,7 +209,7 @@ func TestMatchers(t *testing.T) {
 		"": "run_shell_command", "*": "run_shell_command", ".*": "run_shell_command", "^bash$": "bash", "write_file|replace": "", "run_shell_command": "run_shell_command", "edit": "",
 	} {
 		got := ""
-		h, folder := hooks(t, `{}`, false, hook.Compiled{Event: "BeforeTool", Matcher: matcher, Hook: hook.Func(func(_ context.Context, input []byte) (hook.Output, error) {
+		h, folder := hooks(t, `{}`, false, hook.Compiled{Event: "BeforeTool", Matcher: matcher, Hook: hookFunc(func(_ context.Context, input []byte) (hook.Output, error) {
 			var in struct {
 				Tool  string `json:"tool_name"`
 				Agent string
@@ -229,7 +229,7 @@ func TestMatchers(t *testing.T) {
 
 // TestCompiled: Go code that fails or panics blocks as a command does.
 func TestCompiled(t *testing.T) {
-	for name, f := range map[string]hook.Func{
+	for name, f := range map[string]hookFunc{
 		"it does not work": func(context.Context, []byte) (hook.Output, error) {
 			return hook.Output{}, errors.New("it does not work")
 		},
@@ -257,7 +257,7 @@ func TestSwitchedOff(t *testing.T) {
 // left of it.
 func TestREL127CancelledHook(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
-	h, folder := hooks(t, `{}`, false, hook.Compiled{Event: "BeforeTool", Hook: hook.Func(func(context.Context, []byte) (hook.Output, error) {
+	h, folder := hooks(t, `{}`, false, hook.Compiled{Event: "BeforeTool", Hook: hookFunc(func(context.Context, []byte) (hook.Output, error) {
 		close(began)
 		<-end // as a process that takes its time to end
 		return hook.Output{}, nil
@@ -369,3 +369,8 @@ func BenchmarkNoOp(b *testing.B) {
 	b.ReportMetric(median(whole)-median(bare), "ms-own")
 	b.ReportMetric(median(reaped)-median(bare), "ms-reaper")
 }
+
+// hookFunc is a function that is a hook.
+type hookFunc func(ctx context.Context, input []byte) (hook.Output, error)
+
+func (f hookFunc) Run(ctx context.Context, input []byte) (hook.Output, error) { return f(ctx, input) }
