@@ -53,20 +53,17 @@ type report struct {
 
 // checks are the reports that were made last.
 type checks struct {
-	open     latest[checkedDocument]
+	open     latest[*memoEntry[documentState, *report]] // nil reports of what there is nothing to report about
 	settings latest[*settingsCheck]
 
 	making chan struct{} // capacity 1: full while disk is made or looked at
 	disk   checkedDisk
 }
 
-// checkedDocument is the report of one version of a document; nil of one that is
-// nothing to report about.
-type checkedDocument struct {
-	of         *workspace.Document
-	catalog    *registry.Snapshot
-	generation uint64
-	report     *report
+// documentState is what the report of a document depends on.
+type documentState struct {
+	of *workspace.Document
+	circumstances
 }
 
 // checkedDisk are the reports of the files on the disk that have findings.
@@ -99,17 +96,10 @@ func (a *query) generation() uint64 {
 // an agent file, a settings file nor a file of tests. d is not lost. The error is ctx's, or
 // errSuperseded.
 func (a *query) reportOpen(ctx context.Context, d *workspace.Document) (*report, error) {
-	k, generation := &a.h.checks.open, a.generation()
-	known := k.get(d)
-	if known.of == d && known.catalog == a.catalog && known.generation == generation {
-		return known.report, nil
-	}
-	version := d.Version
-	r, err := a.reportOf(ctx, d.URI, &version)
-	if err == nil {
-		k.put(a.h.Workspace, d, checkedDocument{d, a.catalog, generation, r})
-	}
-	return r, err
+	return remember(&a.h.checks.open, a.h.Workspace, d, documentState{d, a.circumstances()}, func() (*report, error) {
+		version := d.Version
+		return a.reportOf(ctx, d.URI, &version)
+	})
 }
 
 // reportOf returns the report of what a URI names, nil where that is neither an

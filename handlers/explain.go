@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"go.lsp.dev/uri"
@@ -100,11 +99,10 @@ func took(d time.Duration) string {
 	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
 }
 
-// explanations are those of the files that were asked about last.
+// explanations are those of the files that were asked about last, by path.
 type explanations struct {
-	mu    sync.Mutex
-	files map[string]*explainedFile    // by path
-	bases map[string]*explanationBasis // of open agent files, by path
+	files memo[explainedState, *explanation.Explanation]
+	bases memo[circumstances, *explanationBasis] // of open agent files
 }
 
 // circumstances are what an explanation depends on beside its file.
@@ -113,55 +111,34 @@ type circumstances struct {
 	generation uint64             // of the settings
 }
 
-type explainedFile struct {
+type explainedState struct {
 	of *definition.Definition
-	in circumstances
-	is *explanation.Explanation
+	circumstances
 }
 
 // explanationBasis is what an edited file is compared with.
 type explanationBasis struct {
-	in       circumstances
 	text     string
 	approved bool                     // by the person; else what the disk has
 	is       *explanation.Explanation // nil where the file is not compared
 }
 
-// maxExplained is how many files' explanations are kept.
-const maxExplained = 64
-
 func (a *query) circumstances() circumstances { return circumstances{a.catalog, a.generation()} }
 
 // explanationOf returns what an agent gets, made once for each reading of its file.
 func (a *query) explanationOf(d *definition.Definition) *explanation.Explanation {
-	k, in := &a.h.explanations, a.circumstances()
-	k.mu.Lock()
-	known := k.files[d.Path]
-	k.mu.Unlock()
-	if known != nil && known.of == d && known.in == in {
-		return known.is
-	}
-	known = &explainedFile{d, in, a.withReview(d, a.textOf(d))}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.files == nil || len(k.files) >= maxExplained {
-		k.files = make(map[string]*explainedFile)
-	}
-	k.files[d.Path] = known
-	return known.is
+	return a.h.explanations.files.get(d.Path, explainedState{d, a.circumstances()},
+		func() *explanation.Explanation { return a.withReview(d, a.textOf(d)) })
 }
 
 // basis returns what an open project's file is compared with: the text that the
 // person approved, else that of the disk.
 func (a *query) basis(f *language.File) *explanationBasis {
-	k, in := &a.h.explanations, a.circumstances()
-	k.mu.Lock()
-	known := k.bases[f.Path]
-	k.mu.Unlock()
-	if known != nil && known.in == in {
-		return known
-	}
-	known = &explanationBasis{in: in}
+	return a.h.explanations.bases.get(f.Path, a.circumstances(), func() *explanationBasis { return a.newBasis(f) })
+}
+
+func (a *query) newBasis(f *language.File) *explanationBasis {
+	known := new(explanationBasis)
 	if a.h.daemon.Trusted(f.Folder) {
 		known.text, known.approved = a.approvedText(f)
 		if !known.approved {
@@ -173,12 +150,6 @@ func (a *query) basis(f *language.File) *explanationBasis {
 			known.is = a.h.daemon.Agents.Explain(before.Definition, known.text)
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.bases == nil || len(k.bases) >= maxExplained {
-		k.bases = make(map[string]*explanationBasis)
-	}
-	k.bases[f.Path] = known
 	return known
 }
 

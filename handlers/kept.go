@@ -59,13 +59,69 @@ func (k *latest[V]) forget(name uri.URI) {
 	delete(k.of, name)
 }
 
+// memoEntry is what was made of something in one state of what it depends on.
+type memoEntry[B comparable, V any] struct {
+	basis B
+	value V
+}
+
+// remember returns what k keeps of a document on this basis, else what build makes.
+func remember[B comparable, V any](k *latest[*memoEntry[B, V]], w *workspace.Workspace, d *workspace.Document,
+	basis B, build func() (V, error)) (V, error) {
+	if known := k.get(d); known != nil && known.basis == basis {
+		return known.value, nil
+	}
+	value, err := build()
+	if err == nil {
+		k.put(w, d, &memoEntry[B, V]{basis, value})
+	}
+	return value, err
+}
+
+// memo keeps what was made of things, by name: the last of each.
+type memo[B comparable, V any] struct {
+	mu sync.Mutex
+	of map[string]memoEntry[B, V]
+}
+
+// maxRemembered is how many things a memo keeps.
+const maxRemembered = 64
+
+// get returns what is kept of a thing on this basis, else what build makes.
+func (m *memo[B, V]) get(name string, basis B, build func() V) V {
+	m.mu.Lock()
+	known, ok := m.of[name]
+	m.mu.Unlock()
+	if ok && known.basis == basis {
+		return known.value
+	}
+	value := build()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.of[name]; ok && known.basis == basis {
+		return known.value // somebody else made it meanwhile
+	}
+	if m.of == nil || len(m.of) >= maxRemembered {
+		m.of = make(map[string]memoEntry[B, V])
+	}
+	m.of[name] = memoEntry[B, V]{basis, value}
+	return value
+}
+
+// used reports whether anybody has asked.
+func (m *memo[B, V]) used() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of != nil
+}
+
 // written is what author files are kept of.
 type written struct {
-	open     latest[*reading]
-	commands latest[*calls]
-	index    index
+	open     latest[*memoEntry[readingBasis, *language.File]]
+	commands latest[*memoEntry[callsBasis, func() []language.Command]]
+	index    memo[*registry.Snapshot, func() *language.Names] // who names whom
 	settings namings
-	template listed
+	template memo[string, []template.Template]
 
 	once  sync.Once
 	tools []language.Tool // that can be offered to agents
@@ -83,59 +139,38 @@ func (h *Handlers) release(before *workspace.Snapshot, name uri.URI) {
 	h.checks.settings.forget(name)
 }
 
-// index is who names whom in the newest catalog that was asked about.
-type index struct {
-	mu    sync.Mutex
-	of    *registry.Snapshot
-	names func() *language.Names
-}
-
-// in returns the index of a catalog, which is made once.
-func (i *index) in(catalog *registry.Snapshot) *language.Names {
-	i.mu.Lock()
-	if i.of != catalog {
-		i.of, i.names = catalog, sync.OnceValue(func() *language.Names { return language.IndexNames(catalog) })
-	}
-	names := i.names
-	i.mu.Unlock()
-	return names()
-}
-
-// wanted reports whether anybody has asked for the index of a catalog.
-func (i *index) wanted() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.of != nil
+// indexOf returns who names whom in a catalog.
+func (w *written) indexOf(catalog *registry.Snapshot) *language.Names {
+	return w.index.get("", catalog, func() func() *language.Names {
+		return sync.OnceValue(func() *language.Names { return language.IndexNames(catalog) })
+	})()
 }
 
 // reindex makes the index of a new catalog beside what else goes on, so that the
 // next question need not wait for it. Where nobody ever asked, nobody is waiting.
 func (h *Handlers) reindex(catalog *registry.Snapshot) {
-	if h.written.index.wanted() {
-		h.work.Go(func() { h.written.index.in(catalog) })
+	if h.written.index.used() {
+		h.work.Go(func() { h.written.indexOf(catalog) })
 	}
 }
 
-// calls are the lines of a document that call agents, found once.
-type calls struct {
+// callsBasis is what the lines of a document that call agents depend on.
+type callsBasis struct {
 	of      *workspace.Document
 	catalog *registry.Snapshot
 	folder  string
-	list    func() []language.Command
 }
 
 // calls returns the lines of a document that call agents (spec 2.10). They are
 // found once for each version of it, however many ask at the same time.
 func (a *query) calls(d *workspace.Document) []language.Command {
-	folder, k := a.folderOf(d.URI), &a.h.written.commands
-	c := k.get(d)
-	if c == nil || c.of != d || c.catalog != a.catalog || c.folder != folder {
-		c = &calls{d, a.catalog, folder, sync.OnceValue(func() []language.Command {
-			return language.InlineCommands(&language.World{Agents: a.catalog}, folder, d.LanguageID, d.Text)
-		})}
-		k.put(a.h.Workspace, d, c)
-	}
-	return c.list()
+	basis := callsBasis{d, a.catalog, a.folderOf(d.URI)}
+	find, _ := remember(&a.h.written.commands, a.h.Workspace, d, basis, func() (func() []language.Command, error) {
+		return sync.OnceValue(func() []language.Command {
+			return language.InlineCommands(&language.World{Agents: a.catalog}, basis.folder, d.LanguageID, d.Text)
+		}), nil
+	})
+	return find()
 }
 
 // callsAgent reports whether a line may call an agent that there is: most @ of code
@@ -252,16 +287,9 @@ func namesIn(text, name, folder string) []language.Named {
 	return list
 }
 
-// listed are the templates of a folder that looked like this.
-type listed struct {
-	mu        sync.Mutex
-	templates []template.Template
-	looked    string
-}
-
-// in returns the templates, the person's own among them, which are in dir. They are
-// read again when the folder looks other than before. locale is the person's.
-func (l *listed) in(dir, locale string) []template.Template {
+// templatesIn returns the templates, the person's own among them, which are in dir. They
+// are read again when the folder looks other than before. locale is the person's.
+func (w *written) templatesIn(dir, locale string) []template.Template {
 	looks := strings.Builder{}
 	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates
 	for _, e := range entries {
@@ -269,14 +297,11 @@ func (l *listed) in(dir, locale string) []template.Template {
 			fmt.Fprintln(&looks, e.Name(), info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.templates == nil || l.looked != looks.String() {
-		l.templates, _ = template.List(dir) // as above
-		for i, t := range l.templates {
-			l.templates[i] = t.In(locale)
+	return w.template.get("", looks.String(), func() []template.Template {
+		list, _ := template.List(dir) // as above
+		for i, t := range list {
+			list[i] = t.In(locale)
 		}
-		l.looked = looks.String()
-	}
-	return l.templates
+		return list
+	})
 }

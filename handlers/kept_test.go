@@ -212,10 +212,10 @@ func TestClosedDocumentsAreForgotten(t *testing.T) {
 	now := h.now(t, workspace.Edited{URI: names[0], Version: 2, Edits: []workspace.Edit{{Text: "newer"}}})
 	ask(now)
 	ask(old)
-	if r := h.written.open.of[names[0]]; r == nil || r.text != "newer" {
+	if r := h.written.open.of[names[0]]; r == nil || r.basis.text != "newer" {
 		t.Errorf("%+v", r)
 	}
-	if d, _ := now.Document(names[0]); h.checks.open.of[names[0]].of != d || h.written.commands.of[names[0]].of != d {
+	if d, _ := now.Document(names[0]); h.checks.open.of[names[0]].basis.of != d || h.written.commands.of[names[0]].basis.of != d {
 		t.Error("what is kept is of the older text")
 	}
 }
@@ -320,7 +320,9 @@ func TestIndexIsMadeBesideTheReading(t *testing.T) {
 		t.Error("an index is made that nobody asked for")
 	}
 	begun, made := make(chan struct{}), make(chan struct{})
-	h.written.index.of, h.written.index.names = catalog, func() *language.Names { close(begun); <-made; return language.IndexNames(catalog) }
+	h.written.index.get("", catalog, func() func() *language.Names {
+		return func() *language.Names { close(begun); <-made; return language.IndexNames(catalog) }
+	})
 	asked := make(chan []protocol.Location)
 	go func() {
 		places, err := h.findReferences(t.Context(), h.Workspace.Snapshot(), &protocol.ReferenceParams{TextDocumentPositionParams: protocol.TextDocumentPositionParams{
@@ -331,7 +333,7 @@ func TestIndexIsMadeBesideTheReading(t *testing.T) {
 		asked <- places
 	}()
 	<-begun
-	if !h.written.index.wanted() {
+	if !h.written.index.used() {
 		t.Error("it is wanted")
 	}
 	name := named(".gemini/agents/other.md")
@@ -351,7 +353,7 @@ func TestIndexIsMadeBesideTheReading(t *testing.T) {
 	}
 	h.reindex(after)
 	h.work.Wait()
-	if h.written.index.of != after {
+	if h.written.index.of[""].basis != after {
 		t.Error("the index of the new catalog is not made")
 	}
 }

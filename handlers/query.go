@@ -62,12 +62,11 @@ func (h *Handlers) author(ctx context.Context, s *workspace.Snapshot) (*query, e
 	return &query{h, s, catalog, s.Encoding()}, nil
 }
 
-// reading is one version of an open agent file, read.
-type reading struct {
+// readingBasis is what an open agent file is read from.
+type readingBasis struct {
 	text       string
 	place      registry.Place
 	generation uint64
-	file       *language.File
 }
 
 // place returns what kind of agent file lies at a path: its scope, and the
@@ -139,14 +138,9 @@ func (a *query) file(name uri.URI) (*language.File, bool) {
 // read returns an open document as an agent file. What was read of the same text
 // last is not read again.
 func (a *query) read(d *workspace.Document, path string, place registry.Place) *language.File {
-	k, generation := &a.h.written.open, a.generation()
-	r := k.get(d)
-	if r != nil && r.text == d.Text && r.place == place && r.generation == generation {
-		return r.file
-	}
-	r = &reading{d.Text, place, generation, a.open(d.URI, path, place, d.Text)}
-	k.put(a.h.Workspace, d, r)
-	return r.file
+	file, _ := remember(&a.h.written.open, a.h.Workspace, d, readingBasis{d.Text, place, a.generation()},
+		func() (*language.File, error) { return a.open(d.URI, path, place, d.Text), nil })
+	return file
 }
 
 func (a *query) open(name uri.URI, path string, place registry.Place, text string) *language.File {
@@ -212,7 +206,7 @@ func (a *query) world(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
 		Agents: a.catalog, Tools: h.toolsKnown(), Models: k.Table,
-		Templates: h.written.template.in(h.daemon.Templates, h.daemon.Locale),
+		Templates: h.written.templatesIn(h.daemon.Templates, h.daemon.Locale),
 		Exists:    there,
 	}
 	if h.daemon.Settings != nil {
@@ -301,7 +295,7 @@ func (a *query) disk() language.Sources {
 // open documents, and settings.
 func (a *query) sources() language.Sources {
 	s := a.disk()
-	s.Open, s.Names = a.agentFiles(), a.h.written.index.in(a.catalog)
+	s.Open, s.Names = a.agentFiles(), a.h.written.indexOf(a.catalog)
 	agentFile := make(map[string]bool, len(s.Open))
 	for _, f := range s.Open {
 		agentFile[f.URI] = true
