@@ -134,6 +134,11 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 			"the context of %s in session %s is being cleared or compressed; ask again when that is done", agent,
 			id).Because(fault.Busy)
 	}
+	return s.keepOut(key), nil
+}
+
+// keepOut excludes a context, or all of a session, until release is called; mu is held.
+func (s *Service) keepOut(key [2]string) (release func()) {
 	over := make(chan struct{})
 	s.excluded[key] = over
 	return func() {
@@ -141,5 +146,5 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 		defer s.mu.Unlock()
 		delete(s.excluded, key)
 		close(over)
-	}, nil
+	}
 }

@@ -169,14 +169,7 @@ func (s *Service) excludeAll(conv *conversation) (release func(), err error) {
 	if err := s.present(conv.ID, conv.Log); err != nil {
 		return nil, err
 	}
-	key, over := [2]string{conv.ID, ""}, make(chan struct{})
-	s.excluded[key] = over
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.excluded, key)
-		close(over)
-	}, nil
+	return s.keepOut([2]string{conv.ID, ""}), nil
 }
 
 // plannedFile is a file that is to be brought back.

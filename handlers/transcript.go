@@ -63,9 +63,9 @@ func describe(b *strings.Builder, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:
 		fmt.Fprintf(b, "\n## %s, %s\n\n%s\n", e.Agent, e.Time.Local().Format("2006-01-02 15:04:05"),
-			quote(inputText(body.Input)))
+			quote(activity.TextOf(body.Input)))
 	case activity.Input:
-		fmt.Fprintf(b, "\n%s\n", quote(inputText(body.Input)))
+		fmt.Fprintf(b, "\n%s\n", quote(activity.TextOf(body.Input)))
 	case activity.ModelContent:
 		if body.Invalid {
 			return
@@ -191,21 +191,6 @@ func forkText(b activity.Forked) string {
 
 // nameOf is the last part of a URI.
 func nameOf(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
-
-func inputText(blocks []activity.ContentBlock) string {
-	var parts []string
-	for _, block := range blocks {
-		switch {
-		case block.Text != "":
-			parts = append(parts, block.Text)
-		case block.Resource != nil:
-			parts = append(parts, "("+block.Resource.URI+")")
-		case block.URI != "":
-			parts = append(parts, "("+block.URI+")")
-		}
-	}
-	return strings.Join(parts, "\n")
-}
 
 func quote(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")

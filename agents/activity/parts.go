@@ -3,6 +3,7 @@ package activity
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
@@ -169,4 +170,20 @@ func (h HookRan) Line() string {
 		text += ": " + h.Reason
 	}
 	return text
+}
+
+// TextOf returns what a person said, as text: of what is no text, where it lies.
+func TextOf(blocks []ContentBlock) string {
+	var parts []string
+	for _, block := range blocks {
+		switch {
+		case block.Text != "":
+			parts = append(parts, block.Text)
+		case block.Resource != nil:
+			parts = append(parts, "("+block.Resource.URI+")")
+		case block.URI != "":
+			parts = append(parts, "("+block.URI+")")
+		}
+	}
+	return strings.Join(parts, "\n")
 }

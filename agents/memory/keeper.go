@@ -91,15 +91,7 @@ func (k Keeper) Search(ctx context.Context, stores []Stored, query string, limit
 			all = append(all, Found{stored.ID, m})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Found) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
-		}
-		return b.Time.Compare(a.Time)
-	})
+	slices.SortStableFunc(all, func(a, b Found) int { return compareMatches(a.Match, b.Match) })
 	return all[:min(limit, len(all))], nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"cmp"
 )
 
 // maxWords is how many words of a query count.
@@ -87,14 +89,11 @@ func WordScore(query []string, r Record) float64 {
 // those that a query takes.
 func Best(all []Match, q Query) []Match {
 	all = slices.DeleteFunc(all, func(m Match) bool { return m.Score < q.Threshold || m.Score <= 0 })
-	slices.SortStableFunc(all, func(a, b Match) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
-		}
-		return b.Time.Compare(a.Time)
-	})
+	slices.SortStableFunc(all, compareMatches)
 	return all[:min(len(all), max(q.Limit, 0))]
+}
+
+// compareMatches orders the best first, and of equal ones the newest.
+func compareMatches(a, b Match) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), b.Time.Compare(a.Time))
 }

@@ -94,16 +94,8 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 		target := s.find(d.Folder, h.To)
 		if target == nil {
 			p := definition.Problem{URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error}
-			if guesses++; guesses <= suggestions {
-				p.Meant = s.near(d, h.To)
-			}
-			p.Message = fmt.Sprintf("There is no agent %s, so this handoff is left out; ", h.To)
-			if p.Meant != "" {
-				p.Message += "did you mean " + p.Meant + "?"
-			} else {
-				p.Message += "create it, or correct the name."
-			}
-			more = append(more, p)
+			guesses++
+			more = append(more, s.unknownTarget(p, d, h.To, "this handoff is left out", guesses <= suggestions))
 			continue
 		}
 		if target.Definition.Path == d.Path && bare(h.To) == d.Name && h.To != d.Name {
@@ -180,6 +172,22 @@ func (s *Snapshot) addTaken(d *definition.Definition, problems []definition.Prob
 		URI: s.uriOf(other.Path), Range: other.NameRange, Message: fmt.Sprintf("The agent %s is here.", stem),
 	}}
 	return problems
+}
+
+// unknownTarget completes the problem of a file that names an agent which there is not, so that
+// something follows. guess says whether a name that was meant is looked for.
+func (s *Snapshot) unknownTarget(p definition.Problem, d *definition.Definition, name, so string,
+	guess bool) definition.Problem {
+	if guess {
+		p.Meant = s.near(d, name)
+	}
+	p.Message = fmt.Sprintf("There is no agent %s, so %s; ", name, so)
+	if p.Meant != "" {
+		p.Message += "did you mean " + p.Meant + "?"
+	} else {
+		p.Message += "create it, or correct the name."
+	}
+	return p
 }
 
 // near is the name that the target of a handoff of d may have meant, in the folder

@@ -26,16 +26,7 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		p := definition.Problem{URI: uri, Range: d.Graph.Ranges[i], Code: "agent/graph", Severity: definition.Error}
 		switch {
 		case e == nil:
-			if len(found) < suggestions {
-				p.Meant = s.near(d, n.Of)
-			}
-			p.Message = fmt.Sprintf("There is no agent %s, so the graph cannot run; ", n.Of)
-			if p.Meant != "" {
-				p.Message += "did you mean " + p.Meant + "?"
-			} else {
-				p.Message += "create it, or correct the name."
-			}
-			found = append(found, p)
+			found = append(found, s.unknownTarget(p, d, n.Of, "the graph cannot run", len(found) < suggestions))
 			continue
 		case n.Kind == flow.Graph && e.Definition.Graph == nil:
 			p.Message = fmt.Sprintf("The agent %s has no graph; write agent: %s.", n.Of, n.Of)

@@ -1,10 +1,6 @@
 package session
 
 import (
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"regexp"
 )
 
@@ -29,19 +25,7 @@ func (s *Store) forget(id, agent string, before uint64, files []string) error {
 
 // chains adds the correlation ids of a log's file.
 func (s *Store) chains(path string, all map[string]bool) error {
-	f, err := s.cfg.Files.Open(path, os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	return scan(io.NewSectionReader(f, 0, size), 256, func(piece []byte) {
+	return s.scan(path, 256, func(piece []byte) {
 		for _, found := range chainForm.FindAllSubmatch(piece, -1) {
 			all[string(found[1])] = true
 		}

@@ -52,6 +52,15 @@ func (s *Store) sweep(names []string) error {
 
 // digests tells fn the names of blobs that a file may hold.
 func (s *Store) digests(path string, fn func(sha string)) error {
+	return s.scan(path, 66, func(piece []byte) { // a name, and what is before and after it
+		for sha := range activity.Digests(piece) {
+			fn(sha)
+		}
+	})
+}
+
+// scan gives fn the pieces of the file at a path, as [scan] does; none where there is no file.
+func (s *Store) scan(path string, overlap int, fn func(piece []byte)) error {
 	f, err := s.cfg.Files.Open(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -64,11 +73,7 @@ func (s *Store) digests(path string, fn func(sha string)) error {
 	if err != nil {
 		return err
 	}
-	return scan(io.NewSectionReader(f, 0, size), 66, func(piece []byte) { // a name, and what is before and after it
-		for sha := range activity.Digests(piece) {
-			fn(sha)
-		}
-	})
+	return scan(io.NewSectionReader(f, 0, size), overlap, fn)
 }
 
 // scan gives fn the pieces of a file; each begins with the last overlap bytes of the

@@ -186,7 +186,7 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 	case activity.RunStarted:
 		b.start(r, e, body)
 	case activity.Input:
-		r.hear("user", inputText(body.Input))
+		r.hear("user", activity.TextOf(body.Input))
 	case activity.Note:
 		if body.ToModel {
 			r.hear("user", body.Message)
@@ -268,7 +268,7 @@ func (b *Builder) start(r *openRun, e activity.Event, body activity.RunStarted) 
 		{Name: "run", Value: e.Run}, {Name: "model", Value: body.Model}, {Name: "mode", Value: body.Mode},
 		{Name: "approval", Value: body.Approval},
 	}
-	if text := inputText(body.Input); text != "" {
+	if text := activity.TextOf(body.Input); text != "" {
 		s.Details = append(s.Details, Field{"input", text, true})
 		r.hear("user", text)
 	}

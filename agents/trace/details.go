@@ -204,19 +204,3 @@ func raw(data json.RawMessage) any {
 	}
 	return data
 }
-
-// inputText returns what a person said, as text.
-func inputText(blocks []activity.ContentBlock) string {
-	var parts []string
-	for _, block := range blocks {
-		switch {
-		case block.Text != "":
-			parts = append(parts, block.Text)
-		case block.Resource != nil:
-			parts = append(parts, "("+block.Resource.URI+")")
-		case block.URI != "":
-			parts = append(parts, "("+block.URI+")")
-		}
-	}
-	return strings.Join(parts, "\n")
-}

@@ -88,21 +88,24 @@ func (c *cache) take(messages []model.Message, signs bool) *history {
 
 // put keeps a history, which must not be used any more.
 func (c *cache) put(h *history) {
-	size := h.size()
-	if len(h.said) == 0 || size > maxHistory {
+	if len(h.said) == 0 || h.size() > maxHistory {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, other := range c.histories {
-		size += other.size()
+	c.histories = dropOld(append(c.histories, h), maxHistory, maxHistories)
+}
+
+// dropOld returns the last of a list that are not more than so many, nor larger together.
+func dropOld[T interface{ size() int }](list []T, largest, most int) []T {
+	size, n := 0, 0
+	for _, one := range list {
+		size += one.size()
 	}
-	c.histories = append(c.histories, h)
-	n := 0
-	for ; size > maxHistory || len(c.histories)-n > maxHistories; n++ {
-		size -= c.histories[n].size()
+	for ; size > largest || len(list)-n > most; n++ {
+		size -= list[n].size()
 	}
-	c.histories = slices.Delete(c.histories, 0, n)
+	return slices.Delete(list, 0, n)
 }
 
 // common returns how many messages the two begin with in common.
@@ -199,18 +202,9 @@ func (c *cache) tail(req *model.Request) ([]byte, bool) {
 // keepTail keeps what follows the contents of a request.
 func (c *cache) keepTail(req *model.Request, wire []byte) {
 	t := &tail{req.Model, req.System, slices.Clone(req.Tools), keepOptions(req.Options), wire}
-	size := t.size()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, other := range c.tails {
-		size += other.size()
-	}
-	c.tails = append(c.tails, t)
-	n := 0
-	for ; size > maxTail || len(c.tails)-n > maxTails; n++ {
-		size -= c.tails[n].size()
-	}
-	c.tails = slices.Delete(c.tails, 0, n)
+	c.tails = dropOld(append(c.tails, t), maxTail, maxTails)
 }
 
 func (t *tail) size() int { return 2*len(t.wire) + 512 }
