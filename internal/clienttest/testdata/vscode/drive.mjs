@@ -112,7 +112,7 @@ async function play (s) {
   console.log(JSON.stringify(got))
 }
 
-// trust meets the question about the folder that comes by itself: dismisses it,
+// trust meets the question about the folder that comes with the first run: dismisses it,
 // after a look at what it brings, so that nothing of the folder runs; then asks
 // for it again, agrees, and has an agent of the folder run.
 async function trust () {
@@ -129,8 +129,9 @@ async function trust () {
     await page.waitForSelector('.quick-input-widget input')
     await page.keyboard.type('fixer, ' + prompt)
     await page.keyboard.press('Enter')
-    got.ended.push((await noted((n) => n.input === prompt && n.ended)).ended)
   }
+  const ended = async (prompt) => got.ended.push((await noted((n) => n.input === prompt && n.ended)).ended)
+  await ask('before')
   await look('trust-question')
   await button(toast, 'Show what it brings').click()
   await page.waitForSelector('.tab:has-text("trust ")')
@@ -139,7 +140,7 @@ async function trust () {
   await toast.hover()
   await toast.locator('.codicon-notifications-clear').click()
   await toast.waitFor({ state: 'detached' })
-  await ask('before')
+  await ended('before')
   await shot('trust-dismissed')
   await command('Notifications: Clear All Notifications')
   await command('Any Client: Trust')
@@ -147,6 +148,7 @@ async function trust () {
   await button(toast, 'Trust this folder').click()
   got.ended.push((await noted((n) => n.input === 'trust' && n.ended)).ended)
   await ask('after')
+  await ended('after')
   await shot('trust-given')
   console.log(JSON.stringify(got))
 }
