@@ -1,11 +1,12 @@
 // Package documents writes files that are generated from the source, or says
-// which of those in the checkout are stale. It is what the commands protocoldoc
-// and referencedoc share.
+// which of those in the checkout are stale. It is what the commands protocoldoc,
+// referencedoc and noticesdoc share.
 package documents
 
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,25 @@ import (
 type Document struct {
 	Name string // from the module's folder, with slashes
 	Text []byte
+}
+
+// Main is the command of a name, which writes what generate makes of the source below
+// root, or with -check says what of it is stale.
+func Main(name string, generate func(root string) ([]Document, error)) {
+	check := flag.Bool("check", false, "compare instead of writing; exit with 1 when something is stale")
+	flag.Parse()
+	root, err := FindRoot()
+	var all []Document
+	if err == nil {
+		all, err = generate(root)
+	}
+	if err == nil {
+		err = Write(root, all, *check, "go run ./internal/cmd/"+name, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
 }
 
 // Write writes the documents below root. With check it changes nothing: it says

@@ -10,9 +10,7 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,30 +21,16 @@ import (
 	"github.com/agentls/agentls/internal/cmd/documents"
 )
 
-func main() {
-	check := flag.Bool("check", false, "compare instead of writing; exit with 1 when it is stale")
-	flag.Parse()
-	if err := run(*check, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "noticesdoc:", err)
-		os.Exit(1)
-	}
-}
+func main() { documents.Main("noticesdoc", generate) }
 
-func run(check bool, out io.Writer) error {
-	root, err := documents.FindRoot()
-	if err != nil {
-		return err
-	}
+// generate returns the notices of the modules that the source below root links.
+func generate(root string) ([]documents.Document, error) {
 	modules, err := linked(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := notices(modules)
-	if err != nil {
-		return err
-	}
-	all := []documents.Document{{Name: "THIRD-PARTY-NOTICES.md", Text: text}}
-	return documents.Write(root, all, check, "go run ./internal/cmd/noticesdoc", out)
+	return []documents.Document{{Name: "THIRD-PARTY-NOTICES.md", Text: text}}, err
 }
 
 // systems are those that releases are made for; the libraries of some are of no

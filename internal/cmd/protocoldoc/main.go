@@ -13,34 +13,10 @@
 package main
 
 import (
-	"flag"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/agentls/agentls/internal/cmd/documents"
 )
 
-func main() {
-	check := flag.Bool("check", false, "compare instead of writing; exit with 1 when something is stale")
-	flag.Parse()
-	if err := run(*check, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "protocoldoc:", err)
-		os.Exit(1)
-	}
-}
-
-func run(check bool, out io.Writer) error {
-	root, err := documents.FindRoot()
-	if err != nil {
-		return err
-	}
-	all, err := generate(root)
-	if err != nil {
-		return err
-	}
-	return documents.Write(root, all, check, "go run ./internal/cmd/protocoldoc", out)
-}
+func main() { documents.Main("protocoldoc", generate) }
 
 // generate returns the documents of the source below root. The same source
 // gives the same bytes.
