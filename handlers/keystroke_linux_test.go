@@ -13,8 +13,8 @@ import (
 
 // fileCalls are the system calls that look at files.
 var fileCalls = []uint32{
-	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_READLINKAT, unix.SYS_FSTAT,
-	unix.SYS_GETDENTS64, unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
+	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_READLINKAT,
+	unix.SYS_GETDENTS64, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 }
 
 // countFileCalls returns how many of them work makes by itself: not what it has other
@@ -51,7 +51,7 @@ func countFileCalls(t *testing.T, work func()) (count int) {
 		listener <- fd
 		if fd >= 0 {
 			work()
-			unix.Getppid()
+			_, _, _ = unix.Syscall(last, 0, 0, 0) // not Getppid, which Go's scheduler cannot interrupt: a collection would wait for ever
 		}
 	}()
 	fd := <-listener
