@@ -68,7 +68,7 @@ func (a *query) withReview(d *definition.Definition, text string) *explanation.E
 	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.daemon.Agents.Reviewed != nil {
 		if a.h.daemon.Agents.Reviewed(d) != nil {
 			e.Refused = append(e.Refused,
-				"it waits for your review: see what that is with agentls trust --list, then approve it (agentls trust)")
+				"it waits for your review: look at it and approve it with agentls trust "+d.Name)
 		}
 	}
 	return e

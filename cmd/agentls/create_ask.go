@@ -48,7 +48,11 @@ func (z *wizard) ask(ctx context.Context) error {
 	for _, q := range questions {
 		for q.asked() {
 			answer := z.asks.listen()
-			fmt.Fprint(z.asks.out, q.text)
+			text := q.text
+			if w := z.w; w.Template == "" || w.Template == "blank" { // which has none of these
+				text = strings.NewReplacer("[the template's]", "[none]", "the template's, else ", "").Replace(text)
+			}
+			fmt.Fprint(z.asks.out, text)
 			line, ok := z.asks.await(ctx, answer)
 			if !ok {
 				fmt.Fprintln(z.asks.out, "\nNothing was written.")

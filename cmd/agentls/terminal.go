@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -364,20 +365,27 @@ func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult,
 	for i, c := range p.Choices {
 		fmt.Fprintf(t.out, "  %d %s\n", i+1, c)
 	}
-	answer := t.listen()
-	fmt.Fprint(t.out, "> ")
-	line, ok := t.await(ctx, answer)
-	if ctx.Err() != nil {
-		fmt.Fprintln(t.out, "(withdrawn)")
-		return nil, ctx.Err()
+	for {
+		answer := t.listen()
+		fmt.Fprint(t.out, "> ")
+		line, ok := t.await(ctx, answer)
+		if ctx.Err() != nil {
+			fmt.Fprintln(t.out, "(withdrawn)")
+			return nil, ctx.Err()
+		}
+		if !ok || line == "" {
+			return &wire.AskResult{Action: "decline"}, nil
+		}
+		if len(p.Choices) > 0 {
+			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(p.Choices) {
+				line = p.Choices[n-1]
+			}
+			if !slices.Contains(p.Choices, line) {
+				fmt.Fprintf(t.out, "Type a number from 1 to %d, or only Enter to answer nothing.\n", len(p.Choices))
+				continue
+			}
+		}
+		content, err := wire.Codec{}.Marshal(line)
+		return &wire.AskResult{Action: "accept", Content: content}, err
 	}
-	if !ok || line == "" {
-		return &wire.AskResult{Action: "decline"}, nil
-	}
-	var n int
-	if _, err := fmt.Sscanf(line, "%d", &n); err == nil && n >= 1 && n <= len(p.Choices) {
-		line = p.Choices[n-1]
-	}
-	content, err := wire.Codec{}.Marshal(line)
-	return &wire.AskResult{Action: "accept", Content: content}, err
 }

@@ -107,6 +107,27 @@ func TestSEC80TypedAheadAnswersNothing(t *testing.T) {
 	}
 }
 
+// TestAChoiceIsOneOfThose: what is none of the choices is asked for again, and no answer.
+func TestAChoiceIsOneOfThose(t *testing.T) {
+	for _, c := range []struct {
+		typed []string
+		want  string
+	}{
+		{[]string{"y\n", "3\n", "2\n"}, `accept "blue"`}, {[]string{"red\n"}, `accept "red"`}, {[]string{"0\n", "\n"}, "decline "},
+	} {
+		asks, p := sit(t)
+		left := c.typed
+		p.prompted = func() {
+			p.types(t, left[0])
+			left = left[1:]
+		}
+		r, err := asks.ask(t.Context(), &wire.AskParams{Agent: "writer", Message: "Which?", Choices: []string{"red", "blue"}})
+		if err != nil || r.Action+" "+string(r.Content) != c.want || len(left) > 0 {
+			t.Errorf("%q: %+v, %v", c.typed, r, err)
+		}
+	}
+}
+
 // TestAnAnswerThatComesTooLateAnswersNothingElse: a line for a question that was
 // withdrawn is not handed to the next.
 func TestAnAnswerThatComesTooLateAnswersNothingElse(t *testing.T) {
