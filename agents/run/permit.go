@@ -206,7 +206,11 @@ func (b *batch) refusal(t *task, a Answer) error {
 	case "client":
 		message = fmt.Sprintf("Tool execution denied: %s (the question could not be shown; the approval mode says what runs without asking)", t.name)
 	default:
-		b.say(activity.Note{Level: "info", Message: "Operation cancelled by user."})
+		note := "Operation cancelled by user."
+		if a.Feedback != "" {
+			note += " The agent is told: " + a.Feedback
+		}
+		b.say(activity.Note{Level: "info", Message: note})
 	}
 	if a.Feedback != "" {
 		message += "\nThe person says: " + a.Feedback

@@ -159,7 +159,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 // checkKey says how models are reached, and never shows a key.
 func checkKey(a daemon.Access) finding {
 	if a.Err == nil {
-		return finding{"key", fine, "models: " + a.Account, ""}
+		return finding{"key", fine, "models: " + a.Account + " (not tried: that would cost)", ""}
 	}
 	what, fix := advice(fault.Message(a.Err))
 	f := finding{"key", broken, "models: " + what, fix}

@@ -106,7 +106,7 @@ func TestInteractiveOnATerminal(t *testing.T) {
 	has(t, shown, " · gemini-", " · session main · ", "/compress", "✓ ls .", "Nothing.", "main in session main: 4 messages", "you: what is here", "main: calls ls",
 		"The Writer\n", "I write.", "Still.", "Agents of this folder", "/agents trace does not exist in this version", "There is no command /nonsense", "nobody",
 		"The context of main is cleared", "Anew.", "main in session main: 2 messages")
-	if strings.Contains(shown, "continues") {
+	if strings.Contains(shown, "goes on in") {
 		t.Errorf("a context of this dialogue is called an old one:\n%s", shown)
 	}
 }
@@ -325,12 +325,12 @@ func TestContinues(t *testing.T) {
 		args []string
 		told string
 	}{
-		{[]string{"run", "number one"}, ""}, {[]string{"run", "number two"}, "continues main: 2 messages, just now"},
-		{[]string{"run", "number three", "--session", "new"}, ""}, {[]string{"run", "number four", "--session", "main"}, "continues main: 4 messages, just now"},
+		{[]string{"run", "number one"}, ""}, {[]string{"run", "number two"}, "goes on in the session main: 2 messages, just now"},
+		{[]string{"run", "number three", "--session", "new"}, ""}, {[]string{"run", "number four", "--session", "main"}, "goes on in the session main: 4 messages, just now"},
 		{[]string{"context", "clear", "main"}, ""}, {[]string{"run", "number five"}, ""},
 	} {
 		code, out, errs := command(t, dir, c.args...)
-		if code != 0 || strings.Contains(errs, "continues") != (c.told != "") || !strings.Contains(errs, c.told) {
+		if code != 0 || strings.Contains(errs, "goes on in") != (c.told != "") || !strings.Contains(errs, c.told) {
 			t.Errorf("%d %q: exit %d, want %q\n%s%s", i, c.args, code, c.told, out, errs)
 		}
 	}
@@ -509,11 +509,11 @@ func TestASessionThatAnotherHas(t *testing.T) {
 	_, out, _ = command(t, dir, "chain")
 	has(t, out, "main")
 	code, out, errs := command(t, dir, "run", "number two")
-	if code != 0 || !strings.Contains(out, "Two.") || strings.Contains(errs, "continues") || strings.Count(errs, "so this is main-2") != 1 || !strings.Contains(errs, "The session main is in use by agentls ") {
+	if code != 0 || !strings.Contains(out, "Two.") || strings.Contains(errs, "goes on in") || strings.Count(errs, "so this is main-2") != 1 || !strings.Contains(errs, "The session main is in use by agentls ") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)
 	}
 	code, out, errs = command(t, dir, "run", "number three")
-	if code != 0 || !strings.Contains(out, "Three.") || !strings.Contains(errs, "continues main-2: 2 messages, just now") {
+	if code != 0 || !strings.Contains(out, "Three.") || !strings.Contains(errs, "goes on in the session main-2: 2 messages, just now") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)
 	}
 	if ids := sessions(t, home); len(ids) != 2 {

@@ -187,7 +187,7 @@ func (c *connection) continues(ctx context.Context, session, agent string) conti
 	if last, err := time.Parse(time.RFC3339, old.LastActiveAt); err == nil {
 		when = ", " + ago(time.Since(last))
 	}
-	return continuation{session, fmt.Sprintf("continues %s: %s%s", session, count(len(old.Messages), "message"), when)}
+	return continuation{session, fmt.Sprintf("goes on in the session %s: %s%s", session, count(len(old.Messages), "message"), when)}
 }
 
 // standard returns the session that a run gets which names none: main, or

@@ -258,16 +258,34 @@ func rows(text string, columns int) int {
 // feedback is what a person said with a no: the line without a no at its beginning.
 // One word alone is no reason but a key that was not offered.
 func feedback(line string) string {
-	for _, no := range []string{"no", "n"} {
-		rest, ok := cutPrefixFold(line, no)
-		if ok && (rest == "" || strings.ContainsAny(rest[:1], " ,.:;")) {
-			return strings.TrimLeft(rest, " ,.:;")
-		}
+	if reason, no := cutNo(line); no {
+		return reason
 	}
 	if !strings.Contains(line, " ") {
 		return ""
 	}
 	return line
+}
+
+// cutNo returns what follows a no at the beginning of a line.
+func cutNo(line string) (reason string, found bool) {
+	for _, no := range []string{"no", "n"} {
+		rest, ok := cutPrefixFold(line, no)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], " ,.:;")) {
+			return strings.TrimLeft(rest, " ,.:;"), true
+		}
+	}
+	return "", false
+}
+
+// unclear reports whether a line that allows nothing may not have been meant as a refusal:
+// a yes with more words, or a question.
+func unclear(line string) bool {
+	if _, no := cutNo(line); no {
+		return false
+	}
+	_, yes := cutPrefixFold(line, "y")
+	return yes || strings.HasSuffix(strings.TrimSpace(line), "?")
 }
 
 // cutPrefixFold is [strings.CutPrefix] that takes letters of either case.
@@ -337,6 +355,8 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 			return changed, nil
 		case outcome == "modify" && !edits:
 			return &wire.ConfirmResult{Outcome: "reject"}, nil
+		case ok && outcome == "reject" && unclear(line):
+			fmt.Fprintln(t.out, "That is neither yes nor no: to refuse it, type n, or no and why.")
 		case outcome == "reject":
 			return &wire.ConfirmResult{Outcome: outcome, Feedback: feedback(line)}, nil
 		case !edits:

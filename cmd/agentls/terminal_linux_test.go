@@ -107,6 +107,29 @@ func TestSEC80TypedAheadAnswersNothing(t *testing.T) {
 	}
 }
 
+// TestAnUnclearAnswerIsAskedForAgain: a yes with more words and a question are no refusal
+// with a reason, and allow nothing.
+func TestAnUnclearAnswerIsAskedForAgain(t *testing.T) {
+	for _, c := range []struct {
+		typed []string
+		want  string
+	}{
+		{[]string{"yes please\n", "y\n"}, "once "}, {[]string{"why not use range?\n", "no, use range\n"}, "reject use range"},
+		{[]string{"n, why not use range?\n"}, "reject why not use range?"}, {[]string{"use range instead\n"}, "reject use range instead"},
+	} {
+		asks, p := sit(t)
+		left := c.typed
+		p.prompted = func() {
+			p.types(t, left[0])
+			left = left[1:]
+		}
+		r, err := asks.confirm(t.Context(), question)
+		if err != nil || r.Outcome+" "+r.Feedback != c.want || len(left) > 0 {
+			t.Errorf("%q: %+v, %v", c.typed, r, err)
+		}
+	}
+}
+
 // TestAChoiceIsOneOfThose: what is none of the choices is asked for again, and no answer.
 func TestAChoiceIsOneOfThose(t *testing.T) {
 	for _, c := range []struct {

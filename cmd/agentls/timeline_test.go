@@ -139,13 +139,13 @@ func TestContinuationIsToldOfItsSessionOnly(t *testing.T) {
 	for session, told := range map[string]bool{"main": true, "main-2": false} {
 		var out, errs strings.Builder
 		line := newTimeline(streams{out: &out, err: &errs}, nil)
-		line.introduce("main", "Main", continuation{"main", "continues main: 12 messages, 3 days ago"})
+		line.introduce("main", "Main", continuation{"main", "goes on in the session main: 12 messages, 3 days ago"})
 		for range 2 {
 			e := event(1, "1", "main", activity.RunStarted{Model: "m"})
 			e.Session = session
 			line.show(e)
 		}
-		if n := strings.Count(errs.String(), "continues main: 12 messages, 3 days ago\n"); (n == 1) != told || n > 1 {
+		if n := strings.Count(errs.String(), "goes on in the session main: 12 messages, 3 days ago\n"); (n == 1) != told || n > 1 {
 			t.Errorf("in %s: %q", session, errs.String())
 		}
 	}
