@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/agentls/agentls/internal/modelserver"
 )
@@ -63,9 +64,18 @@ func run(ctx context.Context, address string, args []string, out, errs io.Writer
 			fmt.Fprintln(errs, failure)
 		}
 	})}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // what is being answered is cut
+	ended := make(chan error)
+	context.AfterFunc(ctx, func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		err := server.Shutdown(late)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // what is still being answered is cut
+		}
+		ended <- err
+	})
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return nil
+	return <-ended
 }
