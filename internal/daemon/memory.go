@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentls/agentls/internal/collector"
 	"github.com/agentls/agentls/internal/fault"
 )
 
@@ -90,6 +91,7 @@ func (m *memory) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 			m.full()
+			collector.Fit()
 		}
 	}
 }

@@ -3,11 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 
 	"github.com/agentls/agentls/internal/sandbox"
 )
+
+// canary is the name of a file that is to be made nowhere. Another process has another
+// name: what its control makes without a wall is no harm here.
+var canary = fmt.Sprintf("wallfuzz-canary-%d", os.Getpid())
 
 // controls do harm without a wall, each in another way, and only in the world.
 var controls = []string{
@@ -19,7 +24,7 @@ var controls = []string{
 	"(sleep 0.1; touch $OUT/late) & sleep 0.3", "echo x > /dev/tcp/127.0.0.1/$PORT", "echo x > /dev/udp/127.0.0.1/$UDP",
 	`perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new("$SOCK")'`,
 	`perl -MSocket -e 'socket S,AF_UNIX,SOCK_STREAM,0; connect(S,pack("S a*",1,"\0$ABSTRACT"))'`,
-	"touch /var/tmp/wallfuzz-canary",
+	"touch /var/tmp/" + canary,
 }
 
 // control runs what does harm without a wall, and returns how many did. It is an

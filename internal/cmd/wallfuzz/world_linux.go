@@ -264,8 +264,8 @@ func (w *world) touched(writes bool) ([]string, error) {
 		}
 		harm = append(harm, fmt.Sprintf("%s was %q and is %q", name, w.first[name], now[name]))
 	}
-	for _, path := range []string{"/etc/wallfuzz-canary", "/usr/local/bin/wallfuzz-canary", "/var/tmp/wallfuzz-canary",
-		"/dev/shm/wallfuzz-canary", "/tmp/wallfuzz-canary"} {
+	for _, folder := range []string{"/etc", "/usr/local/bin", "/var/tmp", "/dev/shm", "/tmp"} {
+		path := filepath.Join(folder, canary)
 		if _, err := os.Lstat(path); err == nil {
 			harm = append(harm, path+" was made")
 			_ = os.RemoveAll(path) // else it is told again and again
