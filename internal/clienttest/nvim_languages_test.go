@@ -79,6 +79,15 @@ vim.api.nvim_create_autocmd('FileType', { pattern = 'go', callback = function()
 end })
 `, server, dir))
 		s.await("println")
+		// Neovim 0.7 tells a change that comes while a server begins out of order.
+		s.until("that both servers have begun", func(now string) bool {
+			if strings.Contains(now, "servers: 2") {
+				return true
+			}
+			s.command("lua print('servers: ' .. #(vim.lsp.get_clients or vim.lsp.get_active_clients)())")
+			<-time.After(100 * time.Millisecond)
+			return false
+		})
 		s.command("4s/2/\"milk\"/")
 		t.Logf("what gopls says:\n%s", s.await(`cannot use "milk"`))
 		s.command("AgentsRun fixer make it compile")
