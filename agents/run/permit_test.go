@@ -65,7 +65,11 @@ func TestAnswers(t *testing.T) {
 				if answered[0].Outcome != string(c.answer.Outcome) || answered[0].By != c.answer.By || answered[0].Feedback != c.answer.Feedback {
 					w.t.Errorf("answered %+v", answered[0])
 				}
-				cancelled := slices.ContainsFunc(of[activity.Note](w), func(n activity.Note) bool { return n.Message == "Operation cancelled by user." })
+				note := "Operation cancelled by user."
+				if c.answer.Feedback != "" {
+					note += " The agent is told: " + c.answer.Feedback
+				}
+				cancelled := slices.ContainsFunc(of[activity.Note](w), func(n activity.Note) bool { return n.Message == note })
 				byUser := c.answer.By != "timeout" && c.answer.By != "client"
 				if cancelled != (!c.ran && byUser) && !c.answer.Outcome.Yes() {
 					w.t.Errorf("the person sees %+v", of[activity.Note](w))

@@ -63,7 +63,7 @@ func TestEditOnTheTerminal(t *testing.T) {
 		"all that begins so, always":      {"", kept, []string{"a*\n"}, `{"outcome":"always","prefix":true}`},
 		"and for the session":             {"", kept, []string{"Session*\n"}, `{"outcome":"session","prefix":true}`},
 		"for these words":                 {"", kept, []string{"s\n"}, `{"outcome":"session"}`},
-		"once is for one call":            {"", kept, []string{"y*\n"}, `{"outcome":"reject"}`},
+		"once is for one call":            {"", kept, []string{"y*\n", "n\n"}, `{"outcome":"reject"}`}, // it is asked again
 		"for the run, not offered":        {"", kept, []string{"r*\n"}, `{"outcome":"reject"}`},
 		"without a prefix":                {"", question, []string{"s*\n"}, `{"outcome":"reject"}`},
 		"a reason":                        {"", kept, []string{"n, use go test\n"}, `{"outcome":"reject","feedback":"use go test"}`},
