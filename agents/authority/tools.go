@@ -75,11 +75,15 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 	if found && strings.ContainsAny(name, globbing) {
 		found = !tool.Pattern(name).Valid() // a glob that is one is looked at below
 	}
+	about := tool.Pattern.Gives
+	if takes {
+		about = tool.Pattern.Takes
+	}
 	for _, g := range p.globs {
 		if found && g.entry > first {
 			break
 		}
-		if q := tool.Pattern(g.pattern); (takes && q.Takes(name)) || (!takes && q.Gives(name)) {
+		if about(tool.Pattern(g.pattern), name) {
 			return p.entries[g.entry], true
 		}
 	}

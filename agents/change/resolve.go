@@ -60,8 +60,9 @@ func Merge(baseline, other, text *string) *string {
 	for i, s := range mine.spans {
 		r := region{s.b0, s.b1, false}
 		if !slices.ContainsFunc(open.spans, func(p span) bool {
-			return r.touches(region{p.b0, p.b1, false}) || (r.empty() && p.b0 <= r.from && r.from <= p.b1) ||
-				(p.b0 == p.b1 && r.from <= p.b0 && p.b0 <= r.to)
+			insertedAt := r.empty() && p.b0 <= r.from && r.from <= p.b1
+			insertsIn := p.b0 == p.b1 && r.from <= p.b0 && p.b0 <= r.to
+			return insertedAt || insertsIn || r.touches(region{p.b0, p.b1, false})
 		}) {
 			ids = append(ids, mine.ids[i])
 		}

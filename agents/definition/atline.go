@@ -43,9 +43,11 @@ func (l *lineReader) brackets(from, column int) *after {
 		if !atEnd {
 			c = l.src[i]
 		}
-		if len(nest) > 0 && i >= l.offset && (atEnd || strings.IndexByte(",]}\n\r", c) >= 0 ||
-			(c == ':' && nest[len(nest)-1].beforeKey())) {
-			return l.within(nest, i)
+		if len(nest) > 0 && i >= l.offset {
+			keyEnds := c == ':' && nest[len(nest)-1].beforeKey()
+			if atEnd || keyEnds || strings.IndexByte(",]}\n\r", c) >= 0 {
+				return l.within(nest, i)
+			}
 		}
 		if atEnd {
 			return &after{at: i}
