@@ -46,7 +46,7 @@ func (r Request) command() command {
 		return command{}
 	}
 	c := command{runs: true, walled: r.Sandbox.Confines() && p.Access != sandbox.Full}
-	c.leaves = !c.walled || p.Access == sandbox.Network
+	c.leaves = !c.walled || p.Access.Connects()
 	switch {
 	case !r.Sandbox.Confines():
 		c.lets, c.asks = "no sandbox here: it can do what you can", true
@@ -54,6 +54,8 @@ func (r Request) command() command {
 		c.lets = "runs without a sandbox"
 	case p.Access == sandbox.Network:
 		c.lets = fmt.Sprintf("may change files in %s and reach the network", r.writable())
+	case p.Access == sandbox.AnyHost:
+		c.lets = fmt.Sprintf("may change files in %s and reach any host, also this machine and its network", r.writable())
 	case p.Access == sandbox.Write:
 		c.lets = fmt.Sprintf("may change files in %s", r.writable())
 	default:

@@ -28,23 +28,26 @@ func TestSEC109CommandsByAccessAndWall(t *testing.T) {
 			sandbox.Read:    {auto, auto, auto, auto},
 			sandbox.Write:   {refuse, ask, auto, auto},
 			sandbox.Network: {refuse, ask, ask, ask},
+			sandbox.AnyHost: {refuse, ask, ask, ask},
 			sandbox.Full:    {refuse, ask, ask, ask},
 		}},
 		"behind one that hides nothing": {Sandbox{Wall: sandbox.Landlock, Exposed: true}, map[sandbox.Access][4]Verdict{
 			sandbox.Read:    {ask, ask, ask, ask},
 			sandbox.Write:   {refuse, ask, ask, ask},
 			sandbox.Network: {refuse, ask, ask, ask},
+			sandbox.AnyHost: {refuse, ask, ask, ask},
 			sandbox.Full:    {refuse, ask, ask, ask},
 		}},
 		"without one": {Sandbox{Wall: sandbox.None}, map[sandbox.Access][4]Verdict{
 			sandbox.Read:    {refuse, ask, ask, ask},
 			sandbox.Write:   {refuse, ask, ask, ask},
 			sandbox.Network: {refuse, ask, ask, ask},
+			sandbox.AnyHost: {refuse, ask, ask, ask},
 			sandbox.Full:    {refuse, ask, ask, ask},
 		}},
 		"zero": {Sandbox{}, map[sandbox.Access][4]Verdict{sandbox.Read: {refuse, ask, ask, ask}}},
 		"where one is required": {Sandbox{Wall: sandbox.None, Required: true}, map[sandbox.Access][4]Verdict{
-			sandbox.Read: {}, sandbox.Write: {}, sandbox.Network: {}, sandbox.Full: {},
+			sandbox.Read: {}, sandbox.Write: {}, sandbox.Network: {}, sandbox.AnyHost: {}, sandbox.Full: {},
 		}},
 	} {
 		for access, want := range c.want {
@@ -75,7 +78,8 @@ func TestSEC109CommandsByAccessAndWall(t *testing.T) {
 func TestQuestionsSayWhatACommandMay(t *testing.T) {
 	for access, want := range map[sandbox.Access]string{
 		sandbox.Write: "may change files in /w", sandbox.Network: "may change files in /w and reach the network",
-		sandbox.Full: "runs without a sandbox",
+		sandbox.AnyHost: "may change files in /w and reach any host, also this machine and its network",
+		sandbox.Full:    "runs without a sandbox",
 	} {
 		if d := New().Authorize(asks(shell(access, []string{"x"}))); !strings.HasPrefix(d.Why, want) {
 			t.Errorf("%s: %s", access, d.Why)

@@ -31,11 +31,12 @@ func (s *shelf) Forget(id string) (bool, error) {
 
 // shell is a command of bash that asks for an access, made of simple commands.
 func shell(access sandbox.Access, keep ...[]string) *tool.Plan {
-	risks := map[sandbox.Access]tool.Risk{sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High, sandbox.Full: tool.High}
+	risks := map[sandbox.Access]tool.Risk{sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High,
+		sandbox.AnyHost: tool.High, sandbox.Full: tool.High}
 	p := plan(risks[access])
 	p.Tool, p.Shape, p.Covers, p.Commands = "bash", "", "", keep
 	p.Access, p.Spawns = access, true
-	p.Leaves = access == sandbox.Network || access == sandbox.Full
+	p.Leaves = access.Connects() || access == sandbox.Full
 	p.Preview = tool.Preview{Kind: "command", Command: "x", Cwd: "/w"}
 	for _, argv := range keep {
 		p.Names = append(p.Names, argv[0])
@@ -112,6 +113,7 @@ func TestSEC70And79AnswersForAlways(t *testing.T) {
 		want Verdict
 	}{
 		"one of them":               {shell(sandbox.Network, test), Auto},
+		"without a proxy":           {shell(sandbox.AnyHost, test), Ask},
 		"both, the other way round": {shell(sandbox.Network, push, test), Auto},
 		"less access":               {shell(sandbox.Write, test), Auto},
 		"more access":               {shell(sandbox.Full, test), Ask},

@@ -134,7 +134,7 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 	case !r.names(p.Tool):
 		return false
 	case words != nil:
-		if r.Open && p.Access != sandbox.Network && p.Access != sandbox.Full {
+		if r.Open && !p.Access.Connects() && p.Access != sandbox.Full {
 			return len(words) >= len(r.Words) && slices.Equal(words[:len(r.Words)], r.Words)
 		}
 		return len(r.Words) == 0 || slices.Equal(words, r.Words)

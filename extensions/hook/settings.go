@@ -137,8 +137,8 @@ func (d *Described) complete(kind string, env map[string]string, lookup func(str
 		return errors.New("it has no command")
 	case d.Timeout < time.Millisecond || d.Timeout > maxTimeout:
 		return errors.New("its timeout is in milliseconds, from 1 to 600000")
-	case d.Sandbox == sandbox.Network:
-		return errors.New("sandbox: network is not supported for hooks yet; use read, write or full")
+	case d.Sandbox.Connects():
+		return fmt.Errorf("sandbox: %s is not supported for hooks yet; use read, write or full", d.Sandbox)
 	case d.Sandbox != "" && !d.Sandbox.Valid():
 		return fmt.Errorf("its sandbox is %q; use read, write or full", d.Sandbox)
 	}

@@ -138,8 +138,8 @@ func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 		s.Sandbox = sandbox.Write
 	case access == "", access == sandbox.Full:
 		s.Sandbox = access
-	case access == sandbox.Network:
-		return errors.New("sandbox: network is not supported for servers yet; use read, write or full")
+	case access.Connects():
+		return fmt.Errorf("sandbox: %s is not supported for servers yet; use read, write or full", access)
 	case access.Valid():
 		s.Sandbox = access
 	default:

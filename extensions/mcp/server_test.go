@@ -25,6 +25,7 @@ func TestParse(t *testing.T) {
 		{`{"command": "x", "oauth": {}}`, "oauth is for servers over HTTP"},
 		{`{"command": "x", "timeout": 5}`, "timeout"},
 		{`{"command": "x", "sandbox": "network"}`, "not supported"},
+		{`{"command": "x", "sandbox": "any_host"}`, "not supported"},
 		{`{"command": "x", "sandbox": "some"}`, "use read, write or full"},
 		{`{"command": ["x"]}`, "cannot be read"},
 		{`{"command": "x", "command": "y"}`, "cannot be read"},

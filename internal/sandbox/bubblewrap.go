@@ -135,7 +135,7 @@ func (b *Box) useBubblewrap() error {
 		}
 	}
 	w, cmd := b.sandbox.bwrap, b.cmd
-	anyHost := b.spec.Access == Network && b.spec.Proxy == ""
+	anyHost := b.spec.Access.Connects() && b.spec.Proxy == ""
 	args := w.arguments(b.sandbox.mounts(b.spec), anyHost)
 	open := ownSockets
 	if anyHost {

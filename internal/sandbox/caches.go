@@ -81,7 +81,7 @@ func (s *Sandbox) environ(own []string, spec Spec) []string {
 		"GIT_CONFIG_GLOBAL="+filepath.Join(config, "gitconfig"),
 		"npm_config_userconfig="+filepath.Join(config, "npmrc"),
 		"PIP_CONFIG_FILE="+filepath.Join(config, "pip.conf"), "GOENV="+filepath.Join(config, "goenv"))
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		out = append(out, "XDG_CACHE_HOME="+s.cache("xdg"), "npm_config_store_dir="+s.cache("pnpm"),
 			"GRADLE_USER_HOME="+s.cache("gradle"))
 	}
@@ -103,15 +103,15 @@ const relayPort = "3128"
 // person's folder, read-only, until a command that may download has made ours;
 // Go then takes from the person's what ours does not have.
 func (s *Sandbox) modules(env []string, spec Spec) []string {
-	if cargo := s.cache("cargo"); spec.Access == Network || exists(filepath.Join(cargo, "registry")) {
+	if cargo := s.cache("cargo"); spec.Access.Connects() || exists(filepath.Join(cargo, "registry")) {
 		env = append(env, "CARGO_HOME="+cargo)
 	}
 	ours, theirs := s.cache("go-mod"), s.goModules(env)
-	if spec.Access != Network && (!exists(ours) || (spec.Access == Read && exists(theirs))) {
+	if !spec.Access.Connects() && (!exists(ours) || (spec.Access == Read && exists(theirs))) {
 		return env
 	}
 	source := "file://" + filepath.ToSlash(filepath.Join(theirs, "cache", "download"))
-	if from := lookup(env, "GOPROXY"); spec.Access != Network {
+	if from := lookup(env, "GOPROXY"); !spec.Access.Connects() {
 		env = append(env, "GOPROXY="+source)
 	} else if from != "" {
 		env = append(env, "GOPROXY="+source+","+from)

@@ -118,7 +118,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 	}
 	add(readOnlyMount, s.readable()...)
 	add(fixedMount, spec.ReadOnly...)
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		add(writableMount, spec.Folders...)
 		add(writableMount, existing(s.Write)...)
 		for _, path := range spec.Protected {
@@ -137,7 +137,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 	if !withinAny(s.Write, s.State) {
 		add(maskedMount, s.State)
 	}
-	if caches := s.cacheFolder(); spec.Access.writes() {
+	if caches := s.cacheFolder(); spec.Access.Writes() {
 		add(writableMount, caches)
 	} else {
 		add(readOnlyMount, caches)

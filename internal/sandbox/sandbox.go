@@ -19,20 +19,24 @@ type Access string
 
 // The accesses, the narrowest first.
 const (
-	Read    Access = "read"    // reads the system and the workspace; leaves nothing behind; no network
-	Write   Access = "write"   // also writes in the workspace, but no protected place, and in our own caches
-	Network Access = "network" // also reaches hosts, by the proxy
-	Full    Access = "full"    // no wall
+	Read    Access = "read"     // reads the system and the workspace; leaves nothing behind; no network
+	Write   Access = "write"    // also writes in the workspace, but no protected place, and in our own caches
+	Network Access = "network"  // also reaches hosts, by the proxy
+	AnyHost Access = "any_host" // reaches all that this machine does, without a proxy
+	Full    Access = "full"     // no wall
 )
 
 // Accesses returns all of them, the narrowest first. The caller owns the slice.
-func Accesses() []Access { return []Access{Read, Write, Network, Full} }
+func Accesses() []Access { return []Access{Read, Write, Network, AnyHost, Full} }
 
-// Valid reports whether a is one of the four.
-func (a Access) Valid() bool { return a == Read || a == Write || a == Network || a == Full }
+// Valid reports whether a is one of them.
+func (a Access) Valid() bool { return slices.Contains(Accesses(), a) }
 
-// writes reports whether files of the workspace may be changed.
-func (a Access) writes() bool { return a == Write || a == Network }
+// Writes reports whether a command behind a wall may change files of the workspace.
+func (a Access) Writes() bool { return a == Write || a.Connects() }
+
+// Connects reports whether a command behind a wall may reach a network.
+func (a Access) Connects() bool { return a == Network || a == AnyHost }
 
 // Wall is what confines a process on this machine.
 type Wall string
@@ -70,7 +74,7 @@ type Config struct {
 // Spec is what one command needs. Paths are absolute and canonical.
 type Spec struct {
 	Access    Access
-	Folders   []string // workspace folders that may be read, and written with Write and Network
+	Folders   []string // workspace folders that may be read, and written where the access writes
 	ReadOnly  []string // further folders that may only be read, as untrusted workspace folders
 	Masked    []string // files and folders that nobody behind the wall reads: credentials, and what rules deny
 	Protected []string // protected places that exist: never written behind the wall
@@ -194,10 +198,10 @@ func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 	if s.setup.Do(func() { s.setupErr = s.makeState() }); s.setupErr != nil {
 		return nil, s.setupErr
 	}
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		b.before = s.placesOf(spec)
 	}
-	if !s.CanLimitHosts() {
+	if spec.Access == AnyHost || !s.CanLimitHosts() {
 		spec.Proxy = ""
 	}
 	for _, folder := range spec.Folders {

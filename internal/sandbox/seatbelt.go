@@ -64,7 +64,7 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 	rule("allow file-read*", s.readable()...)
 	rule("allow file-read* file-write*", temp)
 	own := []string{s.cacheFolder()}
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		rule("allow file-read* file-write*", spec.Folders...)
 		rule("allow file-read* file-write*", existing(s.Write)...)
 		rule("deny file-write*", spec.ReadOnly...)
@@ -82,14 +82,14 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 	}
 	rule("allow file-read*", spec.ReadOnly...)
 	rule("deny file-read* file-write*", s.State)
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		rule("allow file-read* file-write*", own...)
 	} else {
 		rule("allow file-read*", own...)
 	}
 	rule("allow file-read*", s.configFolder())
 	rule("deny file-read* file-write*", s.maskedPaths(spec)...)
-	if spec.Access == Network { // any host: loopback is the machine's, so that no relay can stand there
+	if spec.Access.Connects() { // any host: loopback is the machine's, so that no relay can stand there
 		b.WriteString("(allow network*)\n(deny network* (remote unix-socket))\n(allow system-socket)\n")
 	}
 	return b.String()

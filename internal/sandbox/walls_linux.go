@@ -153,7 +153,7 @@ func (b *Box) useLandlock() error {
 		}
 	}
 	for _, folder := range spec.ReadOnly {
-		if spec.Access.writes() && withinAny(spec.Folders, folder) && spec.onlyReads(folder) {
+		if spec.Access.Writes() && withinAny(spec.Folders, folder) && spec.onlyReads(folder) {
 			return fmt.Errorf("%s is not trusted and lies in a folder that is, and this sandbox (Landlock) cannot keep it from being written: "+
 				"run the command with access read or full, or trust the folder", folder)
 		}
@@ -174,7 +174,7 @@ func (b *Box) useLandlock() error {
 		Write:   []string{b.temp},
 		Devices: devices,
 	}
-	if spec.Access.writes() {
+	if spec.Access.Writes() {
 		limits.Write = slices.Concat(limits.Write, spec.Folders, existing(s.Write), []string{s.cacheFolder()})
 	} else {
 		limits.Read = slices.Concat(limits.Read, spec.Folders, existing(s.Write), []string{s.cacheFolder()})
@@ -185,7 +185,7 @@ func (b *Box) useLandlock() error {
 	}
 	limits.Read, limits.List = splitAround(limits.Read, masked)
 	open := noSockets
-	if spec.Access == Network {
+	if spec.Access.Connects() {
 		open = netSockets
 	}
 	denied := sharedMemoryCalls

@@ -42,7 +42,7 @@ type (
 		Parsed  []string `json:"parsed,omitempty"`
 		Cwd     string   `json:"cwd,omitempty"`
 		Server  string   `json:"server,omitempty"` // the MCP server that is called
-		Access  string   `json:"access,omitempty"` // what the command is let do: read, write, network, full
+		Access  string   `json:"access,omitempty"` // what the command is let do: read, write, network, any_host, full
 		Notes   []string `json:"notes,omitempty"`  // what a person should look at, a plain line each: where a link leads, what looks like something else
 	}
 

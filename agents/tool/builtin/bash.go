@@ -38,7 +38,7 @@ func bash(reaper bool) tool.Tool {
 		"command": {"type": "string", "minLength": 1, "description": "The command, in the language of bash."},
 		"description": {"type": "string", "maxLength": 500, "description": "What it is for, in a few words."},
 		"directory": {"type": "string", "description": "The folder to run it in, relative to the workspace folder. Default: the workspace folder."},
-		"access": {"type": "string", "enum": ["read", "write", "network", "full"], "description": "The least that the command needs. read (default): reads files; writes nothing that stays, no network. write: also changes files in the workspace, and builds. network: also reaches the network. full: no sandbox."},
+		"access": {"type": "string", "enum": ["read", "write", "network", "any_host", "full"], "description": "The least that the command needs. read (default): reads files; writes nothing that stays, no network. write: also changes files in the workspace, and builds. network: also reaches the network. any_host: the same for a program that knows no proxy. full: no sandbox."},
 		"timeout": {"type": "integer", "minimum": 1, "maximum": 600, "description": "Seconds until it is ended. Default 120."},
 		"background": {"type": "boolean", "description": "Start it and return at once; it ends with this run."}
 	},
@@ -84,7 +84,7 @@ func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 		Preview: tool.Preview{Kind: "command", Command: args.Command, Parsed: a.Parsed, Cwd: p.Real},
 		Access:  args.Access,
 		Spawns:  true,
-		Leaves:  args.Access == sandbox.Network || args.Access == sandbox.Full,
+		Leaves:  args.Access.Connects() || args.Access == sandbox.Full,
 		Names:   a.Names, Commands: a.Commands, Unclear: a.Unclear, Keep: a.Keep, Prefix: a.Prefix,
 		Do: c.do,
 	}
@@ -119,7 +119,8 @@ func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 
 // tiers are the risks of the accesses (spec 4.2).
 var tiers = map[sandbox.Access]tool.Risk{
-	sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High, sandbox.Full: tool.High,
+	sandbox.Read: tool.Safe, sandbox.Write: tool.Medium, sandbox.Network: tool.High,
+	sandbox.AnyHost: tool.High, sandbox.Full: tool.High,
 }
 
 // paths returns the words of commands that may be paths, absolute: each once, and

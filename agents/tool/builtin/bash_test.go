@@ -121,6 +121,7 @@ func TestBashPlansSayWhatRuns(t *testing.T) {
 		{"npm ci", "network", "", tool.High, true},
 		{"npm ci", "full", "", tool.High, true},
 		{"curl x | sh", "network", "", tool.High, false},
+		{"ssh x", "any_host", "", tool.High, true},
 		{"rm -rf /", "read", "", tool.Catastrophic, false},
 		{"touch x", "write", ".git", tool.Protected, false},
 		{"ls", "read", ".git", tool.Safe, true},
@@ -134,7 +135,7 @@ func TestBashPlansSayWhatRuns(t *testing.T) {
 			t.Errorf("%.40q: %v", c.text, err)
 			continue
 		}
-		leaves := c.access == "network" || c.access == "full"
+		leaves := c.access == "network" || c.access == "any_host" || c.access == "full"
 		if p.Risk != c.risk || string(p.Access) != cmp.Or(c.access, "read") || !p.Spawns || p.Shape != "" || p.Leaves != leaves || (p.Keep != nil) != c.kept {
 			t.Errorf("%.40q with %s: %+v", c.text, c.access, p)
 		}

@@ -136,7 +136,7 @@ func (c *sandboxedCommand) release(ctx context.Context) (notes []string) {
 	notes = c.network.end()
 	var now []string
 	// The command may have ended because ctx did: what it made counts all the same.
-	if access := c.spec.Access; c.box.Wall != sandbox.None && (access == sandbox.Write || access == sandbox.Network) {
+	if access := c.spec.Access; c.box.Wall != sandbox.None && access.Writes() {
 		var note string
 		if now, note = c.placesAfter(context.WithoutCancel(ctx)); note != "" {
 			notes = append(notes, note)
@@ -199,7 +199,7 @@ func (c *sandboxedCommand) hint(output string) []string {
 			" from commands, since it holds credentials: it cannot be changed, " +
 			"and git takes it for changed; name the other files (git restore src, git add src), or call again with access: full"}
 	case network && c.network != nil:
-		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: full"}
+		return []string{"the sandbox lets programs reach hosts by the proxy of HTTP_PROXY and HTTPS_PROXY alone; a program that knows no proxy can ask with access: any_host"}
 	case network && (access == sandbox.Read || access == sandbox.Write):
 		return []string{fmt.Sprintf("the sandbox does not let a command with access %s reach the network; if it needs to, call again with access: network", access)}
 	case (writing || says("Operation not permitted")) && access == sandbox.Read:

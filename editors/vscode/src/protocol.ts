@@ -1506,7 +1506,7 @@ export interface Preview {
 	cwd?: string;
 	/** the MCP server that is called */
 	server?: string;
-	/** what the command is let do: read, write, network, full */
+	/** what the command is let do: read, write, network, any_host, full */
 	access?: string;
 	/** what a person should look at, a plain line each: where a link leads, what looks like something else */
 	notes?: string[];
