@@ -3,7 +3,6 @@ package handlers
 import (
 	"context"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/sourcegraph/conc"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
@@ -194,34 +191,17 @@ func (t *agentTexts) expect(path, text string) (withdraw func()) {
 	}
 }
 
-// noteRename is told of the edits of a rename of an agent, which the person asked for.
-func (h *Handlers) noteRename(q *query, edits []language.Edit) {
-	byFile := make(map[string][]language.Edit)
-	for _, e := range edits {
-		byFile[e.URI] = append(byFile[e.URI], e)
-	}
-	for name, own := range byFile {
-		if f, ok := q.file(uri.URI(name)); ok {
-			h.texts.mu.Lock()
-			h.texts.renamed[linesDigest(withEdits(f.Text, own))] = true
-			h.texts.mu.Unlock()
-		}
-	}
-}
-
-// withEdits returns a text with edits of it, none of which overlap.
-func withEdits(text string, edits []language.Edit) string {
-	index := definition.NewIndex(text)
-	slices.SortFunc(edits, func(x, y language.Edit) int { return index.Offset(y.Range.Start) - index.Offset(x.Range.Start) })
-	for _, e := range edits {
-		text = text[:index.Offset(e.Range.Start)] + e.Text + text[index.Offset(e.Range.End):]
-	}
-	return text
+// noteRename is told of a text that an agent file gets by a rename of an agent, which the
+// person asked for.
+func (t *agentTexts) noteRename(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.renamed[linesDigest(text)] = true
 }
 
 // noteTool is told what a tool has the editor make of a document, before it does.
 func (t *agentTexts) noteTool(name uri.URI, text string) {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok || !isAgentFile(path) {
 		return
 	}
@@ -238,7 +218,7 @@ type agentFile struct{ path, folder, rel string }
 
 // agentFile returns the agent file that a URI names.
 func (h *Handlers) agentFile(name uri.URI) (a agentFile, ok bool) {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok || h.daemon == nil || h.daemon.Reviews == nil {
 		return a, false
 	}

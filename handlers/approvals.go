@@ -284,7 +284,7 @@ func (d *frontend) Ask(session, run, agent string) tool.Ask {
 	return func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		p := &wire.AskParams{
 			ID: newNonce(), Session: session, Run: run, Agent: agent,
-			Title: tool.Escape(q.Title), Message: escapeLines(q.Message), Choices: escapeAll(q.Choices),
+			Title: tool.Escape(q.Title), Message: tool.EscapeLines(q.Message), Choices: escapeAll(q.Choices),
 		}
 		if service := d.h.daemon.Agents; service != nil {
 			p.AgentPath = service.Path(run)

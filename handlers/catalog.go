@@ -2,16 +2,12 @@ package handlers
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -60,30 +56,6 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 			Risk: authority.Tier(s).String(), Description: s.Description})
 	}
 	return result, nil
-}
-
-// find returns the agent of a name, also one that cannot run: a person who asks
-// for it wants to know why.
-func (h *Handlers) find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
-	e, err := catalog.Lookup("", name)
-	if err == nil {
-		return e, nil
-	}
-	folder := ""
-	if i := strings.LastIndexByte(name, ':'); i > 0 {
-		for _, f := range h.Workspace.Snapshot().Folders() {
-			if f.Name == name[:i] || f.Canonical == name[:i] {
-				folder, name = f.Canonical, name[i+1:]
-				break
-			}
-		}
-	}
-	for _, e := range catalog.Entries() {
-		if e.Definition.Name == name && (folder == "" || e.Definition.Folder == folder) {
-			return e, nil
-		}
-	}
-	return nil, err
 }
 
 // standing returns who says what state trust gives an agent whose file is ok, and
@@ -154,63 +126,6 @@ func list(s []string) []string {
 		return []string{}
 	}
 	return s
-}
-
-// encode turns the columns of findings, which count UTF-16 units, into those of
-// the encoding that the client asked for.
-func (h *Handlers) encode(problems []definition.Problem) {
-	encoding := h.Workspace.Snapshot().Encoding()
-	if encoding == workspace.UTF16 {
-		return
-	}
-	texts := map[string]string{}
-	for i := range problems {
-		p := &problems[i]
-		text, ok := texts[p.URI]
-		if !ok {
-			text = h.agentText(p.URI)
-			texts[p.URI] = text
-		}
-		for _, at := range []*definition.Position{&p.Range.Start, &p.Range.End} {
-			offset, err := workspace.Offset(text, workspace.Position{Line: at.Line,
-				Character: at.Character}, workspace.UTF16)
-			if err != nil {
-				continue // the file is another one by now; its next findings come soon
-			}
-			if to, err := workspace.PositionAt(text, offset, encoding); err == nil {
-				at.Line, at.Character = to.Line, to.Character
-			}
-		}
-	}
-}
-
-// encodeError returns err with the findings of an agent that cannot be used in the
-// encoding that the client asked for; other errors as they are.
-func (h *Handlers) encodeError(err error) error {
-	e, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		return err
-	}
-	problems, ok := e.Data["problems"].([]definition.Problem)
-	if !ok {
-		return err
-	}
-	problems = slices.Clone(problems) // they may be the definition's own
-	h.encode(problems)
-	next := *e
-	next.Data = maps.Clone(e.Data)
-	next.Data["problems"] = problems
-	return &next
-}
-
-// agentText returns the text of an agent file, "" if it cannot be read.
-func (h *Handlers) agentText(name string) string {
-	path, ok := filePath(name)
-	if !ok {
-		return ""
-	}
-	text, _ := diskText(path)
-	return text
 }
 
 // catalogChanged tells a client that lists agents which ones are other than

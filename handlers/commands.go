@@ -219,7 +219,7 @@ func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult, document b
 	} else if r.Reason != activity.Goal {
 		first = ending(r.RunFinished) + ": " + first
 	}
-	said := fmt.Sprintf("%s: %s", r.Agent, clip(tool.Escape(first), summaryWidth))
+	said := fmt.Sprintf("%s: %s", r.Agent, tool.Clip(tool.Escape(first), summaryWidth))
 	if text != "" && (more || document) {
 		if path, shown := h.showText(ctx, r.Agent+"-"+short(r.Run)+".md", text+"\n"); !shown && more && path != "" {
 			said += "\nAll of it is in " + path
@@ -329,3 +329,23 @@ func invalidArguments(err error) error {
 }
 
 var _ agents.Frontend = person{}
+
+// commandValidate takes [uri?]: a file; without one, all agents that have one. It
+// answers as agents/validate does.
+func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot,
+	p *protocol.ExecuteCommandParams) (any, error) {
+	file, err := textArgument(p, 0)
+	if err != nil {
+		return nil, invalidArguments(err)
+	}
+	reports, err := h.Reports(ctx, s, "", file)
+	if err != nil {
+		return nil, err
+	}
+	if h.plain {
+		if _, shown := h.showText(ctx, "validation.txt", reports.Text()); !shown {
+			h.tell(infoMessage, reports.Line())
+		}
+	}
+	return reports.Result(), nil
+}

@@ -256,7 +256,7 @@ func (a *query) completeSettings(text string, scope workspace.Scope, path string
 	at protocol.Position) *protocol.CompletionList {
 	t := a.h.taker()
 	lines := workspace.NewLines(text)
-	offset, err := lines.Offset(positionIn(at), a.encoding)
+	offset, err := lines.Offset(workspace.Position(at), a.encoding)
 	if err != nil {
 		return nil // it is behind the end of what is there
 	}
@@ -283,7 +283,8 @@ func (a *query) completeSettings(text string, scope workspace.Scope, path string
 		if i.Start < len(text) && i.Start < i.End && text[i.Start] == '"' {
 			item.FilterText = protocol.NewOptional(`"` + i.Label + `"`) // editors compare it with what is replaced
 		}
-		item.TextEdit = &protocol.TextEdit{Range: protocol.Range{Start: positionOut(start), End: positionOut(end)}}
+		item.TextEdit = &protocol.TextEdit{Range: protocol.Range{Start: protocol.Position(start),
+			End: protocol.Position(end)}}
 		t.insertion(&item, shown, "")
 		list.Items = append(list.Items, item)
 	}

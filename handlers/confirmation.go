@@ -241,7 +241,7 @@ func quoteStranger(text string) string {
 	var b strings.Builder
 	for _, line := range lines[:min(len(lines), quotedLines)] {
 		if n := utf8.RuneCountInString(line) - quotedWidth; n > 0 {
-			line = fmt.Sprintf("%s… (%d more characters)", clip(line, quotedWidth), n)
+			line = fmt.Sprintf("%s… (%d more characters)", tool.Clip(line, quotedWidth), n)
 		}
 		fmt.Fprintf(&b, "> %s\n", strings.TrimSuffix(line, lineEnd))
 	}
@@ -249,15 +249,6 @@ func quoteStranger(text string) string {
 		fmt.Fprintf(&b, "(%d more lines are left out)\n", left)
 	}
 	return b.String()
-}
-
-// escapeLines escapes each line and keeps the line ends.
-func escapeLines(text string) string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = tool.Escape(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // escapeDiff shows each line of a diff; its tabs stay, which indent code.

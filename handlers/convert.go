@@ -9,15 +9,7 @@ import (
 )
 
 func rangeIn(r protocol.Range) workspace.Range {
-	return workspace.Range{Start: positionIn(r.Start), End: positionIn(r.End)}
-}
-
-func positionIn(p protocol.Position) workspace.Position {
-	return workspace.Position{Line: p.Line, Character: p.Character}
-}
-
-func positionOut(p workspace.Position) protocol.Position {
-	return protocol.Position{Line: p.Line, Character: p.Character}
+	return workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
 }
 
 // stamp returns a time as the wire has it, "" for none.

@@ -37,7 +37,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	to, err := a.nest(p)
+	to, err := h.nest(s.Folders(), p)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	if err := a.free(made.Path, p.Force); err != nil {
+	if err := free(s, made.Path, p.Force); err != nil {
 		return nil, err
 	}
 	result := &wire.CreateResult{URI: a.uri(made.Path), Text: made.Text, Problems: []definition.Problem{},
-		Notes: a.besides(to, p.Name)}
+		Notes: h.besides(a.catalog, to, p.Name)}
 	columns := a.columnsOf(made.Text)
 	for _, problem := range made.Problems {
 		r := columns.out(problem.Range)
@@ -118,9 +118,8 @@ type nest struct {
 }
 
 // nest returns where the agent goes that is asked for.
-func (a *query) nest(p *wire.CreateParams) (nest, error) {
-	folders := a.snapshot.Folders()
-	home := canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
+func (h *Handlers) nest(folders []workspace.Folder, p *wire.CreateParams) (nest, error) {
+	home := workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
 	global := nest{dir: home, scope: definition.Global}
 	folder := ""
 	if len(folders) > 0 {
@@ -144,8 +143,8 @@ func (a *query) nest(p *wire.CreateParams) (nest, error) {
 		scope = string(definition.Project)
 	case folder == "":
 		scope = string(definition.Global)
-	case a.h.daemon.Knowledge.DefaultScope != nil:
-		scope = a.h.daemon.Knowledge.DefaultScope(folder)
+	case h.daemon.Knowledge.DefaultScope != nil:
+		scope = h.daemon.Knowledge.DefaultScope(folder)
 	}
 	switch {
 	case scope == string(definition.Global) && p.Folder != "":
@@ -162,12 +161,12 @@ func (a *query) nest(p *wire.CreateParams) (nest, error) {
 
 // free returns why a file cannot be made at a path. The disk and the editor have
 // the last word, since the catalog may not know it yet.
-func (a *query) free(path string, force bool) error {
+func free(s *workspace.Snapshot, path string, force bool) error {
 	const op = "handlers.create"
-	if d, open := a.snapshot.DocumentAt(path); open {
+	if d, open := s.DocumentAt(path); open {
 		switch {
 		case d.Lost:
-			return lostDocument(path)
+			return workspace.LostText(path)
 		case d.Text != "" && !force:
 			return fault.New(fault.Invalid, op,
 				"%s is open in the editor and has a text already; choose another name, or replace it with force", path)
@@ -192,9 +191,9 @@ func (a *query) free(path string, force bool) error {
 
 // besides says which other agents of the name there are, and what becomes of
 // them.
-func (a *query) besides(to nest, name string) []string {
+func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []string {
 	notes := []string{}
-	for _, e := range a.catalog.Entries() {
+	for _, e := range catalog.Entries() {
 		d := e.Definition
 		if d.Name != name || e.State == registry.Shadowed {
 			continue
@@ -206,9 +205,9 @@ func (a *query) besides(to nest, name string) []string {
 			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
 		}
 	}
-	own := canonical(to.dir) == canonical(filepath.Join(a.h.daemon.Knowledge.Home,
+	own := workspace.CanonicalPath(to.dir) == workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home,
 		"agents")) // which runs in any folder
-	if to.folder != "" && !own && !a.h.daemon.Trusted(to.folder) {
+	if to.folder != "" && !own && !h.daemon.Trusted(to.folder) {
 		notes = append(notes, fmt.Sprintf("The folder %s is not trusted, so the agent does not run yet; trust it with the command agentls.trustWorkspace of your editor (agents/trust) or `agentls trust`.", to.folder))
 	}
 	return notes

@@ -66,7 +66,7 @@ func (h *Handlers) promptsIn(folder string) map[string]mcp.Prompt {
 // commands returns the custom commands of a folder, then those that only others have.
 func (h *Handlers) commands(folder string) []command.Command {
 	if folder == "" {
-		folder = h.firstFolder()
+		folder = h.Workspace.Snapshot().FirstFolder()
 	}
 	all := h.commandsIn(folder)
 	for _, f := range h.Workspace.Snapshot().Folders() {
@@ -88,7 +88,7 @@ func (h *Handlers) commandOf(text string) *wire.CommandCall {
 		return nil // the folders are not looked at for it
 	}
 	all := h.commands("")
-	prompts := h.promptsIn(h.firstFolder())
+	prompts := h.promptsIn(h.Workspace.Snapshot().FirstFolder())
 	name, args, ok := command.Parse(text, func(name string) bool {
 		_, err := command.Find(all, name)
 		_, prompt := prompts[name]
@@ -104,7 +104,7 @@ func (h *Handlers) commandOf(text string) *wire.CommandCall {
 // files with their text, as far as agents are given it by a name, and its commands of
 // the shell as what the run has to do first.
 func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st *agents.Start) error {
-	folder := cmp.Or(st.Folder, h.firstFolder())
+	folder := cmp.Or(st.Folder, h.Workspace.Snapshot().FirstFolder())
 	if p, ok := h.promptsIn(folder)[call.Name]; ok {
 		text, err := h.daemon.MCP.Prompt(ctx, folder, p, call.Args)
 		if err != nil {

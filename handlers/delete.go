@@ -32,7 +32,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.agentToDelete(p.Name, p.Scope)
+	e, err := h.agentToDelete(a.catalog, p.Name, p.Scope)
 	if err != nil {
 		return nil, h.encodeError(err)
 	}
@@ -46,7 +46,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 	var sessions []string
 	// The contexts of a name are those of the agent that it means.
 	if !p.KeepContext && e.State != registry.Shadowed {
-		if other := a.sharing(e); other != nil {
+		if other := h.sharing(a.catalog, e); other != nil {
 			result.Notes = []string{fmt.Sprintf("The contexts of %s stay: %s has that name, too. To clear one: agents/context/clear.", d.Name, cmp.Or(other.Path, "a built-in agent"))}
 		} else if sessions, err = h.remembering(d.Name); err != nil {
 			return nil, err
@@ -78,11 +78,11 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 
 // sharing returns another agent that contexts of an agent's name may be of; nil for
 // none. Contexts are told apart by the name alone.
-func (a *query) sharing(e *registry.Entry) *definition.Definition {
+func (h *Handlers) sharing(catalog *registry.Snapshot, e *registry.Entry) *definition.Definition {
 	d := e.Definition
 	// What is not trusted hides nothing.
-	unhidden := d.Scope == definition.Project && !a.h.daemon.Trusted(d.Folder)
-	for _, other := range a.catalog.Entries() {
+	unhidden := d.Scope == definition.Project && !h.daemon.Trusted(d.Folder)
+	for _, other := range catalog.Entries() {
 		o := other.Definition
 		// One of another folder may have run before its file had an error.
 		elsewhere := o.Scope == d.Scope && o.Folder != d.Folder
@@ -95,13 +95,13 @@ func (a *query) sharing(e *registry.Entry) *definition.Definition {
 
 // agentToDelete returns the agent of a name, and of a scope if one is given, that may be
 // deleted.
-func (a *query) agentToDelete(name, scope string) (*registry.Entry, error) {
+func (h *Handlers) agentToDelete(catalog *registry.Snapshot, name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
-	e, err := a.h.find(a.catalog, name)
+	e, err := h.find(catalog, name)
 	if scope != "" && (err != nil || string(e.Definition.Scope) != scope) {
 		e, err = nil, fault.New(fault.NotFound, op, "there is no %s agent %s", scope, name).Because(fault.UnknownAgent,
 			"suggestions", []string{})
-		for _, other := range a.catalog.Entries() {
+		for _, other := range catalog.Entries() {
 			if d := other.Definition; d.Name == name && string(d.Scope) == scope {
 				e, err = other, nil
 				break
@@ -118,7 +118,7 @@ func (a *query) agentToDelete(name, scope string) (*registry.Entry, error) {
 		return nil, fault.New(fault.Denied, op, "%s belongs to an extension (%s); remove the extension instead", d.Name,
 			d.Path)
 	case e.State == registry.Duplicate:
-		for _, other := range a.catalog.Entries() {
+		for _, other := range catalog.Entries() {
 			if o := other.Definition; o != d && o.Name == d.Name && o.Scope == d.Scope && o.Folder == d.Folder {
 				return nil, fault.New(fault.Invalid, op,
 					"two files are called %s: %s and %s; rename one of them, or delete the file itself",

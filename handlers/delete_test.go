@@ -68,10 +68,9 @@ func TestContextsThatAnotherMayHaveStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &Handlers{daemon: &Daemon{Trusted: func(string) bool { return c.trusted }}}
-		a := &query{h: h, catalog: catalog}
 		for _, e := range catalog.Entries() {
-			if e.Definition.Folder == places[0].Folder && a.sharing(e) != nil != c.shared {
-				t.Errorf("%s: the contexts may be of %v", name, a.sharing(e))
+			if e.Definition.Folder == places[0].Folder && h.sharing(catalog, e) != nil != c.shared {
+				t.Errorf("%s: the contexts may be of %v", name, h.sharing(catalog, e))
 			}
 		}
 	}

@@ -203,7 +203,7 @@ func (a *query) reportDisk(ctx context.Context) ([]checkedFile, error) {
 // nothing to tell. What is told of all files has the same of it: of the catalog's,
 // what the catalog has read. The error is ctx's.
 func (a *query) reportClosed(ctx context.Context, name uri.URI) (*report, error) {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return nil, nil
 	}
@@ -211,7 +211,7 @@ func (a *query) reportClosed(ctx context.Context, name uri.URI) (*report, error)
 	if err != nil {
 		return nil, err
 	}
-	path = canonical(path)
+	path = workspace.CanonicalPath(path)
 	if i := slices.IndexFunc(files, func(f checkedFile) bool { return f.path == path }); i >= 0 {
 		return files[i].report, nil
 	}
@@ -235,9 +235,9 @@ type settingsPath struct {
 // settingsFiles returns where the person's settings and those of the workspace
 // folders are, each once.
 func (a *query) settingsFiles() []settingsPath {
-	files := []settingsPath{{canonical(a.h.daemon.Knowledge.Settings), workspace.UserScope}}
+	files := []settingsPath{{workspace.CanonicalPath(a.h.daemon.Knowledge.Settings), workspace.UserScope}}
 	for _, f := range a.snapshot.Folders() {
-		path := canonical(filepath.Join(f.Canonical, workspace.ProjectSettings))
+		path := workspace.CanonicalPath(filepath.Join(f.Canonical, workspace.ProjectSettings))
 		if !slices.ContainsFunc(files, func(s settingsPath) bool { return s.path == path }) {
 			files = append(files, settingsPath{path, workspace.ProjectScope})
 		}
@@ -313,7 +313,7 @@ func (a *query) diagnostic(p definition.Problem, c columns, t *texts) protocol.D
 	}
 	if related {
 		for _, other := range p.Related {
-			path, ok := filePath(other.URI)
+			path, ok := workspace.FilePath(other.URI)
 			if !ok {
 				continue // all agents that have a place are files
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/workspace"
 )
 
 // The size of a plain dialog (spec 2.6).
@@ -123,13 +124,6 @@ func middle(s string, n int) string {
 	const end = 40
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1-end]) + "…" + string(r[len(r)-end:])
-	}
-	return s
-}
-
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
 	}
 	return s
 }
@@ -246,10 +240,10 @@ func (d *frontend) askPlain(ctx context.Context, agent string, q tool.Question) 
 	}
 	chosen, err := d.showQuestion(ctx, &protocol.ShowMessageRequestParams{
 		Type: protocol.MessageTypeInfo, Message: tool.Escape(agent+" asks: ") +
-			escapeLines(q.Message), Actions: actions,
+			tool.EscapeLines(q.Message), Actions: actions,
 	}, func(why string) string {
 		return fmt.Sprintf("%s's question %s; no answer was taken: %s", tool.Escape(agent), why,
-			clip(tool.Escape(q.Message), summaryWidth))
+			tool.Clip(tool.Escape(q.Message), summaryWidth))
 	})
 	if err != nil {
 		return tool.Answer{}, d.clientError(ctx, err)
@@ -328,7 +322,7 @@ func (h *Handlers) makeShown() error {
 
 // isShown reports whether a path is that of a file that the daemon shows.
 func (h *Handlers) isShown(path string) bool {
-	return h.daemon.Shown != "" && canonical(filepath.Dir(path)) == canonical(h.daemon.Shown)
+	return h.daemon.Shown != "" && workspace.CanonicalPath(filepath.Dir(path)) == workspace.CanonicalPath(h.daemon.Shown)
 }
 
 // shownName is how long the name of a file is that is named after a call, in

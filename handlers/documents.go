@@ -99,7 +99,7 @@ func (h *Handlers) reportLost(before *workspace.Snapshot, name uri.URI) {
 		return
 	}
 	shown := string(name) // whole: many files have one name
-	if path, ok := filePath(name); ok {
+	if path, ok := workspace.FilePath(name); ok {
 		shown = path
 	}
 	text := fmt.Sprintf("A change of %s came out of order, so its text is not known here. Save it, close it and open it again.", tool.Escape(shown))

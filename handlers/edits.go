@@ -35,7 +35,7 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 	if open {
 		switch {
 		case d.Lost:
-			return lostDocument(path)
+			return workspace.LostText(path)
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, "handlers.write",
 				"%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
@@ -96,7 +96,7 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 	const op = "handlers.deleteFile"
 	switch {
 	case d.Lost:
-		return lostDocument(path)
+		return workspace.LostText(path)
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again",
 			path).Because(fault.OutOfDate)
@@ -151,7 +151,7 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 	if d, open := snapshot.DocumentAt(from); open {
 		switch {
 		case d.Lost:
-			return lostDocument(from)
+			return workspace.LostText(from)
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again",
 				from).Because(fault.OutOfDate)
@@ -246,7 +246,7 @@ func endsOf(d *workspace.Document) func(text string) string {
 
 // endsKept is why a document is not changed in nothing but its line ends.
 func endsKept(d *workspace.Document) error {
-	path, _ := filePath(d.URI)
+	path, _ := workspace.FilePath(d.URI)
 	return fault.New(fault.Denied, "handlers.applyEdit",
 		"nothing but the line ends of %s would change, and it keeps them in the editor; ask the person to change them there", path)
 }
@@ -371,8 +371,8 @@ func textEdits(d *workspace.Document, text string, e workspace.Encoding) []proto
 			return []protocol.TextEdit{{Range: protocol.Range{End: protocol.Position{Line: uint32(lines.Count())}},
 				NewText: text}}
 		}
-		list = append(list, protocol.TextEdit{Range: protocol.Range{Start: positionOut(start),
-			End: positionOut(end)}, NewText: edit.New})
+		list = append(list, protocol.TextEdit{Range: protocol.Range{Start: protocol.Position(start),
+			End: protocol.Position(end)}, NewText: edit.New})
 	}
 	return list
 }
@@ -383,7 +383,7 @@ func (e edits) Wrote(paths []string) { e.h.wrote(e.run, paths...) }
 // Save implements [tool.Edits].
 func (e edits) Save(ctx context.Context, reason string) []string {
 	dirty := slices.DeleteFunc(e.h.Workspace.Snapshot().Dirty(), func(d *workspace.Document) bool {
-		path, ok := filePath(d.URI)
+		path, ok := workspace.FilePath(d.URI)
 		return ok && e.h.isShown(path) // an answer that is being written counts when the person saves it
 	})
 	if len(dirty) == 0 {
@@ -405,7 +405,7 @@ func (e edits) Save(ctx context.Context, reason string) []string {
 	}
 	var paths []string
 	for _, name := range failed {
-		if path, ok := filePath(name); ok {
+		if path, ok := workspace.FilePath(name); ok {
 			paths = append(paths, path)
 		}
 	}

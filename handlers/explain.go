@@ -14,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -87,7 +88,7 @@ func (a *query) explaining(w *language.World) {
 		if !ok {
 			return ""
 		}
-		return fmt.Sprintf("%s tok, %s", tokens(last.Tokens), took(last.Took))
+		return fmt.Sprintf("%s tok, %s", tool.Tokens(last.Tokens), took(last.Took))
 	}
 }
 

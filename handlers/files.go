@@ -55,7 +55,7 @@ func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.D
 	int64) (*workspace.File, error)) (*tool.File, error) {
 	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
 		if d.Lost {
-			return nil, lostDocument(path)
+			return nil, workspace.LostText(path)
 		}
 		return document(path, d), nil
 	}
@@ -86,20 +86,12 @@ func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.D
 func (p person) Open() []*tool.File {
 	var list []*tool.File
 	for d := range p.h.Workspace.Snapshot().Documents() {
-		if path, ok := filePath(d.URI); ok {
-			list = append(list, document(canonical(path), d))
+		if path, ok := workspace.FilePath(d.URI); ok {
+			list = append(list, document(workspace.CanonicalPath(path), d))
 		}
 	}
 	slices.SortFunc(list, func(a, b *tool.File) int { return strings.Compare(a.Path, b.Path) })
 	return list
-}
-
-// lostDocument is why a document is neither read nor written of which a change was
-// refused: what the editor shows is another text.
-func lostDocument(path string) error {
-	return fault.New(fault.Stale, "handlers.lost",
-		"the editor's text of %s is not known; ask the person to save it and to open it again",
-		path).Because(fault.OutOfDate)
 }
 
 func document(path string, d *workspace.Document) *tool.File {

@@ -45,7 +45,7 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 	}
 	if text, _, _, ok := bare.settingsFile(name); ok {
 		lines := workspace.NewLines(text)
-		offset, err := lines.Offset(positionIn(p.Position), s.Encoding())
+		offset, err := lines.Offset(workspace.Position(p.Position), s.Encoding())
 		if err != nil {
 			return nil, nil // it is behind the end of what is there
 		}

@@ -41,7 +41,7 @@ func (a *query) inlineCommands(d *workspace.Document) []language.Command {
 	if d.Lost || !strings.Contains(d.Text, "@") {
 		return nil
 	}
-	if path, ok := filePath(d.URI); ok {
+	if path, ok := workspace.FilePath(d.URI); ok {
 		if _, _, is := a.place(path); is || a.h.isShown(path) {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (a *query) runActions(d *workspace.Document, p *protocol.CodeActionParams) 
 		line := c.Range.Start.Line
 		title, words := "Run @"+c.Agent, ""
 		if c.Text != "" {
-			words = ": " + clip(tool.Escape(c.Text), maxTitle)
+			words = ": " + tool.Clip(tool.Escape(c.Text), maxTitle)
 		}
 		list = append(list, action(title+words, runKind, wire.CommandRunInline, d.URI, line, c.Typed, about))
 		usual := a.h.usualAnswer(a.folderOf(d.URI))
@@ -212,7 +212,7 @@ func (a *query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) 
 		}
 		title := "Fix with " + agent
 		if len(p.Context.Diagnostics) > 1 {
-			title += ": " + clip(tool.Escape(messageOf(found)), maxTitle)
+			title += ": " + tool.Clip(tool.Escape(messageOf(found)), maxTitle)
 		}
 		end := protocol.Position{Line: found.Range.End.Line + 1}
 		if int(end.Line) >= d.Lines().Count() {
@@ -301,4 +301,81 @@ func isFixer(text string) bool {
 		}
 	}
 	return false
+}
+
+// Where the answer to an inline command goes: the values of agents.inline.answer.
+const (
+	answerBeside  = "document"
+	answerBelow   = "comment"
+	answerInstead = "edit"
+)
+
+// placing is one place, and what it adds to the title of Run.
+type placing struct{ name, title string }
+
+var answerPlaces = []placing{
+	{answerBeside, ", answer as a document"}, {answerBelow, ", answer below the line"},
+	{answerInstead, ", answer as an edit"},
+}
+
+// usualAnswer is where answers go in a folder that say no place.
+func (h *Handlers) usualAnswer(folder string) string {
+	if of := h.daemon.Knowledge.InlineAnswer; of != nil {
+		return of(folder)
+	}
+	return answerBeside
+}
+
+// answerPlace returns where an answer goes that is to go somewhere, in an editor
+// that may not have it, and why not there. An edit is made only where the editor
+// shows it for review first.
+func (h *Handlers) answerPlace(want string) (place, why string) {
+	if want == answerInstead {
+		w := h.client.Workspace
+		if h.edits.applies && h.edits.versions && w.WorkspaceEdit.ChangeAnnotationSupport != nil {
+			return want, ""
+		}
+		want, why = answerBelow, "your editor cannot show an edit for review first"
+	}
+	if want == answerBelow && !h.edits.applies {
+		return answerBeside, "your editor takes no edits"
+	}
+	return want, why
+}
+
+// commandsTypedIn returns the commands that a document would have with a text.
+func (a *query) commandsTypedIn(d *workspace.Document, text string) []string {
+	next := *d
+	next.Text = text
+	var list []string
+	for _, c := range a.inlineCommands(&next) {
+		list = append(list, c.Typed)
+	}
+	return list
+}
+
+// inlineOptions is what an action adds to a command.
+type inlineOptions struct {
+	Answer      string            `json:"answer,omitempty"`    // where it goes; absent = as the setting says
+	Selection   *definition.Range `json:"selection,omitempty"` // of the person's
+	Diagnostics json.RawMessage   `json:"diagnostics,omitempty"`
+}
+
+// nearest returns the command of a document that was typed so, of several the one
+// nearest to a line.
+func (a *query) nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
+	away := func(c language.Command) uint32 {
+		return max(c.Range.Start.Line, line) - min(c.Range.Start.Line, line)
+	}
+	for _, c := range a.inlineCommands(d) {
+		if c.Typed == typed && (!ok || away(c) < away(best)) {
+			best, ok = c, true
+		}
+	}
+	return best, ok
+}
+
+// isAnswerPlace reports whether an answer can go to a place of that name.
+func isAnswerPlace(name string) bool {
+	return slices.ContainsFunc(answerPlaces, func(p placing) bool { return p.name == name })
 }

@@ -17,46 +17,6 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// Where the answer to an inline command goes: the values of agents.inline.answer.
-const (
-	answerBeside  = "document"
-	answerBelow   = "comment"
-	answerInstead = "edit"
-)
-
-// placing is one place, and what it adds to the title of Run.
-type placing struct{ name, title string }
-
-var answerPlaces = []placing{
-	{answerBeside, ", answer as a document"}, {answerBelow, ", answer below the line"},
-	{answerInstead, ", answer as an edit"},
-}
-
-// usualAnswer is where answers go in a folder that say no place.
-func (h *Handlers) usualAnswer(folder string) string {
-	if of := h.daemon.Knowledge.InlineAnswer; of != nil {
-		return of(folder)
-	}
-	return answerBeside
-}
-
-// answerPlace returns where an answer goes that is to go somewhere, in an editor
-// that may not have it, and why not there. An edit is made only where the editor
-// shows it for review first.
-func (h *Handlers) answerPlace(want string) (place, why string) {
-	if want == answerInstead {
-		w := h.client.Workspace
-		if h.edits.applies && h.edits.versions && w.WorkspaceEdit.ChangeAnnotationSupport != nil {
-			return want, ""
-		}
-		want, why = answerBelow, "your editor cannot show an edit for review first"
-	}
-	if want == answerBelow && !h.edits.applies {
-		return answerBeside, "your editor takes no edits"
-	}
-	return want, why
-}
-
 // maxTries is how often an answer is put into a document that changes meanwhile.
 const maxTries = 3
 
@@ -125,7 +85,7 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	if fault.KindOf(err) == fault.Stale && !errors.Is(err, errNotTaken) {
 		// The editor made it, and the person may have typed on since.
 		if now, open := h.Workspace.Snapshot().Document(d.URI); open &&
-			a.landed(d, now, text, edit.Text, c.Typed, want) {
+			landed(a, d, now, text, edit.Text, c.Typed, want) {
 			return d, nil
 		}
 	}
@@ -135,7 +95,7 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 // landed reports whether a document has an answer among what was typed since d, of
 // which made is the text with the answer: as often as that has it, and where it was to
 // stand instead of a command, with no more of those. Lines end as the editor has them.
-func (a *query) landed(d, now *workspace.Document, made, answer, typed, want string) bool {
+func landed(a *query, d, now *workspace.Document, made, answer, typed, want string) bool {
 	has := func(text string) int { return strings.Count(tool.LineFeeds(text), tool.LineFeeds(answer)) }
 	calls := func(text string) (n int) {
 		for _, c := range a.commandsTypedIn(d, text) {
@@ -156,15 +116,4 @@ func withEdit(d *workspace.Document, e language.Edit) (string, error) {
 		return "", err
 	}
 	return d.Text[:start] + e.Text + d.Text[end:], nil
-}
-
-// commandsTypedIn returns the commands that a document would have with a text.
-func (a *query) commandsTypedIn(d *workspace.Document, text string) []string {
-	next := *d
-	next.Text = text
-	var list []string
-	for _, c := range a.inlineCommands(&next) {
-		list = append(list, c.Typed)
-	}
-	return list
 }

@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -31,13 +30,6 @@ type inlineRun struct {
 	inlineOptions
 }
 
-// inlineOptions is what an action adds to a command.
-type inlineOptions struct {
-	Answer      string            `json:"answer,omitempty"`    // where it goes; absent = as the setting says
-	Selection   *definition.Range `json:"selection,omitempty"` // of the person's
-	Diagnostics json.RawMessage   `json:"diagnostics,omitempty"`
-}
-
 // commandRunInline takes [uri?, line?, typed?, options?], or one object. What runs
 // is the command that the document has now: the one that was typed so, nearest to
 // the line. Without a document or a command it asks which one; the person may
@@ -52,7 +44,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	call, err := a.chooseInline(ctx, r)
+	call, err := h.chooseInline(ctx, a, r)
 	if err != nil || call == nil {
 		return nil, h.showError(err)
 	}
@@ -63,7 +55,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 			want, why = answerBeside, fault.Message(err)
 		}
 	}
-	run, err := a.inlineParams(ctx, call, r.inlineOptions, want)
+	run, err := h.inlineParams(ctx, a, call, r.inlineOptions, want)
 	if err != nil {
 		return nil, h.showError(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
 			"have a selection that is not in the document: %v", err))
@@ -110,7 +102,7 @@ func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 			}
 		}
 	}
-	if r.Answer != "" && !slices.ContainsFunc(answerPlaces, func(p placing) bool { return p.name == r.Answer }) {
+	if r.Answer != "" && !isAnswerPlace(r.Answer) {
 		return nil, fmt.Errorf("answer is %q, want document, comment or edit", r.Answer)
 	}
 	return r, nil
@@ -123,10 +115,10 @@ type inlineCall struct {
 }
 
 // chooseInline returns the command that is meant, nil where the person chose none.
-func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, error) {
+func (h *Handlers) chooseInline(ctx context.Context, a *query, r *inlineRun) (*inlineCall, error) {
 	var open []*workspace.Document
 	if r.URI != "" {
-		d, err := a.h.chooseDocument(ctx, a.snapshot, r.URI)
+		d, err := h.chooseDocument(ctx, a.snapshot, r.URI)
 		if err != nil {
 			return nil, err
 		}
@@ -134,13 +126,13 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 			if c, ok := a.nearest(d, r.Typed, r.Line); ok {
 				return &inlineCall{d, c}, nil
 			}
-			if _, err := mention.Parse(r.Typed, a.h.addresseesIn(a.catalog)); err != nil &&
+			if _, err := mention.Parse(r.Typed, h.addresseesIn(a.catalog)); err != nil &&
 				strings.Contains(d.Text, r.Typed) {
 				return nil, err // the line is there, and the agent is not
 			}
 			return nil, fault.New(fault.Stale, "handlers.runInline",
 				"%q is no command of %s any more; run it from the line where it stands now",
-				clip(tool.Escape(r.Typed), summaryWidth), path.Base(string(d.URI))).Because(fault.OutOfDate)
+				tool.Clip(tool.Escape(r.Typed), summaryWidth), path.Base(string(d.URI))).Because(fault.OutOfDate)
 		}
 		open = []*workspace.Document{d}
 	} else {
@@ -155,7 +147,7 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 	for _, d := range open {
 		for _, c := range a.inlineCommands(d) {
 			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1,
-				clip(tool.Escape(c.Typed), maxTitle))
+				tool.Clip(tool.Escape(c.Typed), maxTitle))
 			if calls[title] != nil { // files of one name
 				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
 			}
@@ -174,7 +166,7 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 	case 1:
 		return first, nil
 	}
-	title, err := a.h.askPerson(ctx, q)
+	title, err := h.askPerson(ctx, q)
 	if errors.Is(err, errUnserved) {
 		return nil, server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
 			"have to name a document, a line and a command: this editor cannot be asked which one. There are: %s",
@@ -183,35 +175,21 @@ func (a *query) chooseInline(ctx context.Context, r *inlineRun) (*inlineCall, er
 	return calls[title], err
 }
 
-// nearest returns the command of a document that was typed so, of several the one
-// nearest to a line.
-func (a *query) nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
-	away := func(c language.Command) uint32 {
-		return max(c.Range.Start.Line, line) - min(c.Range.Start.Line, line)
-	}
-	for _, c := range a.inlineCommands(d) {
-		if c.Typed == typed && (!ok || away(c) < away(best)) {
-			best, ok = c, true
-		}
-	}
-	return best, ok
-}
-
 // maxAround bounds the text around a command that a run gets with it; of more it
 // is told where that is.
 const maxAround = 20_000
 
 // inlineParams returns the run of a command: its words, the file and what is
 // around the line in it, what is selected, and what was found there.
-func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOptions,
+func (h *Handlers) inlineParams(ctx context.Context, a *query, call *inlineCall, o inlineOptions,
 	want string) (*wire.RunParams, error) {
 	d, c := call.doc, call.command
-	editor, err := about(d, o.Selection, a.encoding)
+	editor, err := about(d, o.Selection, a.snapshot.Encoding())
 	if err != nil {
 		return nil, err
 	}
-	a.h.withhold(ctx, a.snapshot, editor)
-	at := a.columnsOf(d.Text).positionOut(c.Range.Start)
+	h.withhold(ctx, a.snapshot, editor)
+	at := a.columnsOf(d.Text).out(c.Range).Start
 	editor.Cursor, editor.Diagnostics = &definition.Position{Line: at.Line, Character: at.Character}, o.Diagnostics
 	name := path.Base(string(d.URI))
 	said := fmt.Sprintf("This was written on line %d of %s, and is about what is around it.", at.Line+1, name)
@@ -224,8 +202,8 @@ func (a *query) inlineParams(ctx context.Context, call *inlineCall, o inlineOpti
 	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
 	run := &wire.RunParams{Agent: c.Agent, Strategy: c.Strategy, Context: editor,
 		Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
-	if path, ok := filePath(d.URI); ok {
-		if _, _, why := a.h.nameable(ctx, a.h.lookingFrom(a.folderOf(d.URI)), a.h.person(a.snapshot), path); why != "" {
+	if path, ok := workspace.FilePath(d.URI); ok {
+		if _, _, why := h.nameable(ctx, h.lookingFrom(a.folderOf(d.URI)), h.person(a.snapshot), path); why != "" {
 			link.Name += ", whose text is not given to agents: " + why
 			run.Input = append(run.Input, link)
 			return run, nil

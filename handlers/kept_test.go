@@ -38,7 +38,7 @@ func authored(t *testing.T, files map[string]string) (*Handlers, func(name strin
 			t.Fatal(err)
 		}
 	}
-	folder := canonical(named("").FsPath())
+	folder := workspace.CanonicalPath(named("").FsPath())
 	if _, err := h.Workspace.Apply(workspace.FoldersSet{Folders: []workspace.Folder{{URI: named(""), Path: named("").FsPath(), Canonical: folder}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (l languages) Query(ctx context.Context, q tool.LanguageQuery) ([]tool.Foun
 // ask asks the client and returns what it found, of a null nothing.
 func (l languages) ask(ctx context.Context, p *wire.EditorQueryParams) (found []tool.Found, err error) {
 	add := func(at wire.EditorLocation, f tool.Found) bool {
-		f.Path, _ = filePath(at.URI)
+		f.Path, _ = workspace.FilePath(at.URI)
 		f.Line = int(at.Range.Start.Line) + 1
 		found = append(found, f)
 		return len(found) < maxFound

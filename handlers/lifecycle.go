@@ -214,3 +214,9 @@ func (h *Handlers) reportStatus() {
 		}
 	}
 }
+
+// observeRuns is told that a run has begun, waits or has ended. It never waits.
+func (h *Handlers) observeRuns() {
+	h.observe()
+	h.ObserveRuns()
+}

@@ -26,7 +26,7 @@ func at(name uri.URI, character int) protocol.TextDocumentPositionParams {
 func TestFoldersOfAnyName(t *testing.T) {
 	for _, name := range []string{"app", "my.app", "项目", "café", "🎉"} {
 		h, named := authored(t, map[string]string{name + "/.gemini/agents/fix.md": fixAgent})
-		folder := canonical(named(name).FsPath())
+		folder := workspace.CanonicalPath(named(name).FsPath())
 		h.now(t, workspace.FoldersSet{Folders: []workspace.Folder{{URI: named(name), Path: named(name).FsPath(), Canonical: folder, Name: name}}})
 		catalog, err := registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder, Name: name}}}).Load(t.Context())
 		if err != nil {

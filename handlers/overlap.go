@@ -11,29 +11,6 @@ import (
 	"github.com/agentls/agentls/agents/route"
 )
 
-// prepareRouting has the rules of routing compiled for the newest catalog, and findings
-// about overlapping agents made, beside everything else. It never waits.
-func (h *Handlers) prepareRouting() {
-	select {
-	case h.routing <- struct{}{}:
-	default: // it is due already
-	}
-}
-
-// followRouting compiles whenever it is due, until the connection ends.
-func (h *Handlers) followRouting() {
-	for {
-		select {
-		case <-h.routing:
-		case <-h.ctx.Done():
-			return
-		}
-		if _, err := h.catalog(h.ctx); err == nil && h.daemon.Agents.PrepareRouting(h.ctx) {
-			h.refresh()
-		}
-	}
-}
-
 // overlapping adds agent/overlap to the findings of an agent file. Only what the catalog
 // has of the file is compared with others: of a buffer whose triggers, examples or
 // description differ from it nothing is told until it is saved.

@@ -239,7 +239,7 @@ func (l *progressLine) below() string {
 		parts = append(parts, fmt.Sprintf("%d/%d turns", l.turn, l.turns))
 	}
 	if l.tokens > 0 {
-		parts = append(parts, tokens(l.tokens)+" tok")
+		parts = append(parts, tool.Tokens(l.tokens)+" tok")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -252,7 +252,7 @@ func handoffLine(b activity.HandoffStarted) string {
 // compressionLine says in a few words what became of a compression.
 func compressionLine(b activity.ContextCompressed) string {
 	if b.Status == "COMPRESSED" {
-		return fmt.Sprintf("compressed %s → %s tok", tokens(b.Before), tokens(b.After))
+		return fmt.Sprintf("compressed %s → %s tok", tool.Tokens(b.Before), tool.Tokens(b.After))
 	}
 	return "not compressed (" + tool.Escape(b.Status) + ")"
 }
@@ -294,20 +294,13 @@ func callTitle(b activity.ToolState) string {
 	return b.Name + " " + tool.Escape(b.Path[strings.LastIndexByte(b.Path, '/')+1:])
 }
 
-func tokens(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%dk", (n+500)/1000)
-}
-
 // ending is how a run ended, in one line.
 func ending(r activity.RunFinished) string {
 	switch {
 	case r.Error != nil:
 		return fmt.Sprintf("%s: %s", r.Reason, tool.Escape(r.Error.Message))
 	case r.Reason == activity.Goal:
-		line := fmt.Sprintf("done in %s, %s tok", tool.Count(r.Turns, "turn", "turns"), tokens(r.Usage.TotalTokens))
+		line := fmt.Sprintf("done in %s, %s tok", tool.Count(r.Turns, "turn", "turns"), tool.Tokens(r.Usage.TotalTokens))
 		if len(r.Fallbacks) > 0 {
 			line += ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and "))
 		}

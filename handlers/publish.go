@@ -50,7 +50,7 @@ func (h *Handlers) scheduleCheck(name uri.URI) {
 // findable reports whether a document may be an agent file, a settings file or a file of
 // tests, by its name alone.
 func (h *Handlers) findable(name uri.URI) bool {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return false
 	}

@@ -77,12 +77,12 @@ func (a *query) place(path string) (resolved string, p registry.Place, ok bool) 
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) {
 		return path, p, false // without a look at the disk: most documents are none
 	}
-	path = canonical(path)
+	path = workspace.CanonicalPath(path)
 	name, dir := filepath.Base(path), filepath.Dir(path)
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", name)) {
 		return path, p, false
 	}
-	if dir == canonical(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) {
+	if dir == workspace.CanonicalPath(filepath.Join(a.h.daemon.Knowledge.Home, "agents")) {
 		return path, registry.Place{Scope: definition.Global, Dir: dir}, true
 	}
 	for _, f := range a.snapshot.Folders() {
@@ -96,15 +96,6 @@ func (a *query) place(path string) (resolved string, p registry.Place, ok bool) 
 	return path, p, false
 }
 
-// filePath returns the path that the URI of a file names; false for any other.
-func filePath[S ~string](name S) (path string, ok bool) {
-	u, err := uri.Parse(string(name))
-	if err != nil || !u.IsFile() {
-		return "", false
-	}
-	return u.FsPath(), true
-}
-
 // maxAgentFile is how much of a file is read: one byte more than an agent file
 // may have.
 const maxAgentFile = definition.MaxFile + 1
@@ -114,7 +105,7 @@ const maxAgentFile = definition.MaxFile + 1
 // for one of which the editor has another text than we know: whatever is said of
 // that would be about the wrong places.
 func (a *query) file(name uri.URI) (*language.File, bool) {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return nil, false
 	}
@@ -178,7 +169,7 @@ func readDisk(path string, limit int64) (string, bool) {
 func (a *query) agentFiles() []*language.File {
 	var list []*language.File
 	for d := range a.snapshot.Documents() {
-		if path, ok := filePath(d.URI); ok && !d.Lost {
+		if path, ok := workspace.FilePath(d.URI); ok && !d.Lost {
 			if path, place, ok := a.place(path); ok {
 				list = append(list, a.read(d, path, place))
 			}
@@ -191,7 +182,7 @@ func (a *query) agentFiles() []*language.File {
 // folderOf returns the canonical workspace folder that a document lies in, ""
 // for the first.
 func (a *query) folderOf(name uri.URI) string {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return ""
 	}
@@ -219,7 +210,7 @@ func (a *query) world(folder string) *language.World {
 		w.Servers = slices.Clone(k.Servers(folder))
 	}
 	if h.daemon.MCP != nil {
-		tools, states := h.daemon.MCP.Overview(cmp.Or(folder, h.firstFolder()))
+		tools, states := h.daemon.MCP.Overview(cmp.Or(folder, h.Workspace.Snapshot().FirstFolder()))
 		w.Tools = slices.Clone(w.Tools)
 		for _, t := range tools {
 			w.Tools = append(w.Tools, toolOffered(t, nil))
@@ -326,7 +317,7 @@ func (a *query) edited(name uri.URI) bool {
 	case "untitled", "vscode-notebook-cell":
 		return true
 	case "file":
-		path, ok := filePath(name)
+		path, ok := workspace.FilePath(name)
 		return ok && !a.h.isShown(path)
 	}
 	return false
@@ -433,7 +424,7 @@ func (t *texts) of(name string) columns {
 		text := ""
 		if d, open := t.a.snapshot.Document(uri.URI(name)); open && !d.Lost {
 			text = d.Text
-		} else if path, ok := filePath(name); ok {
+		} else if path, ok := workspace.FilePath(name); ok {
 			read := diskText // what is gone has no columns
 			if isTestFile(path) {
 				read = testText

@@ -33,9 +33,8 @@ func (r refresher) demand() {
 	}
 }
 
-// observeRuns is told that a run has begun, waits or has ended. It never waits.
-func (h *Handlers) observeRuns() {
-	h.observe()
+// ObserveRuns is told that a run has begun, waits or has ended. It never waits.
+func (h *Handlers) ObserveRuns() {
 	if !h.live.ended(h.daemon.Agents.Live) {
 		return
 	}

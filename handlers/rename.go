@@ -83,7 +83,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot,
 	if err := a.allKnown(change, old); err != nil {
 		return nil, err
 	}
-	h.noteRename(a, change.Edits)
+	h.expectTexts(a, change.Edits)
 	edit, left, _ := a.workspaceEdit(a.texts(), change)
 	for _, r := range left {
 		h.tell(infoMessage, fmt.Sprintf("This editor does not rename files in an edit: rename %s to %s, as its agent is called now.", baseOf(r.Old), baseOf(r.New)))
@@ -129,7 +129,7 @@ func (a *query) allKnown(change language.WorkspaceEdit, old string) error {
 
 // baseOf returns the last part of a file's URI, for people.
 func baseOf(name string) string {
-	if path, ok := filePath(name); ok {
+	if path, ok := workspace.FilePath(name); ok {
 		return filepath.Base(path)
 	}
 	return name
@@ -169,7 +169,7 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
 	var given []*language.File // those that get a name, by the same index as names
 	var names []string
 	for _, r := range p.Files {
-		path, ok := filePath(r.NewURI)
+		path, ok := workspace.FilePath(r.NewURI)
 		if !ok {
 			continue
 		}
@@ -214,7 +214,7 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
 	if len(all.Edits) == 0 {
 		return nil, nil
 	}
-	h.noteRename(a, all.Edits)
+	h.expectTexts(a, all.Edits)
 	edit, _, _ := a.workspaceEdit(a.texts(), all)
 	return edit, nil
 }
@@ -237,4 +237,28 @@ func willRename(c *protocol.ServerCapabilities) {
 		Scheme: &scheme, Pattern: protocol.FileOperationPattern{Glob: agentGlob,
 			Matches: protocol.FileOperationPatternKindFile},
 	}}}
+}
+
+// withEdits returns a text with edits of it, none of which overlap.
+func withEdits(text string, edits []language.Edit) string {
+	index := definition.NewIndex(text)
+	slices.SortFunc(edits, func(x, y language.Edit) int { return index.Offset(y.Range.Start) - index.Offset(x.Range.Start) })
+	for _, e := range edits {
+		text = text[:index.Offset(e.Range.Start)] + e.Text + text[index.Offset(e.Range.End):]
+	}
+	return text
+}
+
+// expectTexts has the daemon know the texts that a rename gives to agent files: the person
+// asked for it, so that saving them is no change by anybody else.
+func (h *Handlers) expectTexts(q *query, edits []language.Edit) {
+	byFile := make(map[string][]language.Edit)
+	for _, e := range edits {
+		byFile[e.URI] = append(byFile[e.URI], e)
+	}
+	for name, own := range byFile {
+		if f, ok := q.file(uri.URI(name)); ok {
+			h.texts.noteRename(withEdits(f.Text, own))
+		}
+	}
 }

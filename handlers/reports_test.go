@@ -69,7 +69,7 @@ func TestLinkedFilesAreJudgedAsTheyAreOpen(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..", "..", "shared", "fix.md"), named(link).FsPath()); err != nil {
 		noLink(t, err)
 	}
-	folder := canonical(named("").FsPath())
+	folder := workspace.CanonicalPath(named("").FsPath())
 	catalog, err := registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder}}}).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -144,14 +144,14 @@ func TestAValidatorThatHasComeIsSeenBesideAReading(t *testing.T) {
 func TestReportsLine(t *testing.T) {
 	good := validated{Report: language.Report{Agent: "good", Passed: 1, Total: 1, Checks: []language.Check{{OK: true}}}}
 	bad := validated{Report: language.Report{Agent: "bad", Total: 1, Checks: []language.Check{{Message: "The front-matter is missing."}}}}
-	for want, reports := range map[string][]validated{
+	for want, reports := range map[string]Validations{
 		"There are no agent files to check.": nil,
 		"good: ✓ Valid":                      {good},
 		"2 agents, all valid":                {good, good},
 		"3 agents, 1 invalid: bad; see why with agentls validate NAME":      {good, bad, good},
 		"2 agents, 2 invalid: bad, bad; see why with agentls validate NAME": {bad, bad},
 	} {
-		if got := reportsLine(reports); got != want {
+		if got := reports.Line(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

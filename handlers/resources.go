@@ -28,7 +28,7 @@ func (h *Handlers) resourcesIn(text string) []string {
 	if h.daemon.MCP == nil || !strings.Contains(text, "://") {
 		return nil
 	}
-	_, servers := h.daemon.MCP.Overview(h.firstFolder())
+	_, servers := h.daemon.MCP.Overview(h.Workspace.Snapshot().FirstFolder())
 	var all []string
 	for _, m := range resourceForm.FindAllStringSubmatch(text, -1) {
 		ref := strings.TrimRight(m[1], ".,;:!?")
@@ -76,7 +76,7 @@ func (h *Handlers) resources(ctx context.Context, folder string,
 		reading.Go(func() {
 			of, uri, _ := strings.Cut(ref[1:], ":")
 			block := activity.ContentBlock{Type: "resource", Resource: &activity.Resource{URI: ref}}
-			text, err := h.daemon.MCP.Resource(ctx, cmp.Or(folder, h.firstFolder()), of, uri)
+			text, err := h.daemon.MCP.Resource(ctx, cmp.Or(folder, h.Workspace.Snapshot().FirstFolder()), of, uri)
 			if block.Resource.Text = text; err != nil {
 				block = activity.ContentBlock{Type: "resource_link", URI: ref,
 					Name: ref + ", whose text is not there: " + tool.Escape(err.Error())}

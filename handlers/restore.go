@@ -28,7 +28,7 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 	}
 	switch {
 	case d.Lost:
-		return lostDocument(path)
+		return workspace.LostText(path)
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read",
 			path).Because(fault.OutOfDate)

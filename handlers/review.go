@@ -361,7 +361,7 @@ func whole(folder string, a workspace.Active) (text, part string) {
 			cut = true
 			continue
 		}
-		fmt.Fprintf(&b, "%s\n", escapeLines(string(item.Text)))
+		fmt.Fprintf(&b, "%s\n", tool.EscapeLines(string(item.Text)))
 	}
 	if len(a.Settings) > 0 {
 		b.WriteString("\n==== settings\n")

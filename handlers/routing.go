@@ -20,7 +20,7 @@ func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.Rou
 		return nil, err
 	}
 	folder := ""
-	if path, ok := filePath(p.URI); ok {
+	if path, ok := workspace.FilePath(p.URI); ok {
 		if f, _, ok := workspace.Within(s.Folders(), path); ok {
 			folder = f.Canonical
 		}
@@ -33,20 +33,12 @@ func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.Rou
 	return &wire.RouteResult{RouteDecided: decided}, nil
 }
 
-// firstFolder is the workspace folder whose settings are meant where none is named.
-func (h *Handlers) firstFolder() string {
-	if folders := h.Workspace.Snapshot().Folders(); len(folders) > 0 {
-		return folders[0].Canonical
-	}
-	return ""
-}
-
 // getConfig serves agents/config/get.
 func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetParams) (*wire.ConfigGetResult, error) {
 	if _, err := h.catalog(ctx); err != nil { // what was saved before counts
 		return nil, err
 	}
-	settings := h.daemon.Values(h.firstFolder())
+	settings := h.daemon.Values(h.Workspace.Snapshot().FirstFolder())
 	key, found := settings.Find(p.Key)
 	if len(found) == 0 {
 		return nil, noSetting(p.Key)
@@ -68,7 +60,7 @@ func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetP
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	folder, scope := h.firstFolder(), workspace.ProjectScope
+	folder, scope := h.Workspace.Snapshot().FirstFolder(), workspace.ProjectScope
 	if p.Scope == "global" {
 		scope = workspace.UserScope
 	}
@@ -118,4 +110,27 @@ func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 		v.Variable = e.Origin.File
 	}
 	return v
+}
+
+// prepareRouting has the rules of routing compiled for the newest catalog, and findings
+// about overlapping agents made, beside everything else. It never waits.
+func (h *Handlers) prepareRouting() {
+	select {
+	case h.routing <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// followRouting compiles whenever it is due, until the connection ends.
+func (h *Handlers) followRouting() {
+	for {
+		select {
+		case <-h.routing:
+		case <-h.ctx.Done():
+			return
+		}
+		if _, err := h.catalog(h.ctx); err == nil && h.daemon.Agents.PrepareRouting(h.ctx) {
+			h.refresh()
+		}
+	}
 }

@@ -268,7 +268,7 @@ func folderOf(s *workspace.Snapshot, p *wire.RunParams) string {
 		}
 	}
 	for _, name := range append(names, p.References...) {
-		if path, ok := filePath(name); ok {
+		if path, ok := workspace.FilePath(name); ok {
 			if f, _, ok := workspace.Within(s.Folders(), path); ok {
 				return f.Canonical
 			}
@@ -318,7 +318,7 @@ func (h *Handlers) lookingFrom(folder string) *tool.Env {
 
 // taintOf returns the taint of a text that the editor sends of a file.
 func taintOf(env *tool.Env, name string) tool.Taint {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return tool.Clean
 	}
@@ -345,7 +345,7 @@ func isOutside(err error) bool {
 func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents.Frontend,
 	ref string) (activity.ContentBlock, tool.Taint) {
 	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
-	path, ok := filePath(ref)
+	path, ok := workspace.FilePath(ref)
 	if !ok {
 		return link, tool.Clean
 	}
@@ -394,7 +394,7 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.
 // is told, and reports whether it did: what is selected in one is not given to
 // agents either. Of a file outside of the workspace the person chose what they send.
 func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activity.EditorContext) bool {
-	path, ok := filePath(c.URI)
+	path, ok := workspace.FilePath(c.URI)
 	if !ok || c.Text == "" {
 		return false
 	}

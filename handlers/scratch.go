@@ -37,7 +37,7 @@ func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question)
 	if q.Title != "" && q.Title != agent+" asks" {
 		lines = append(lines, tool.Escape(q.Title))
 	}
-	lines = append(lines, escapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.",
+	lines = append(lines, tool.EscapeLines(q.Message), "", "Save this file to answer; save or close it as it is to decline.",
 		scratchEnd, "", "")
 	asked := strings.Join(lines, "\n")
 	path, err := d.h.newShown(agent + " asks " + newNonce()[:4] + ".md") // an editor may still show an earlier one
@@ -127,7 +127,7 @@ func (h *Handlers) awaitDocument(path string) textWait {
 		default:
 			return
 		}
-		if name, ok := filePath(of); ok && filepath.Clean(name) == path && !done {
+		if name, ok := workspace.FilePath(of); ok && filepath.Clean(name) == path && !done {
 			done = true
 			close(a.seen)
 		}

@@ -130,7 +130,7 @@ func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot,
 		if d, ok := s.Document(uri.URI(name)); ok {
 			return d, nil
 		}
-		if path, ok := filePath(name); ok {
+		if path, ok := workspace.FilePath(name); ok {
 			if d, ok := s.DocumentAt(path); ok {
 				return d, nil
 			}

@@ -19,15 +19,15 @@ import (
 // is canonical. It is false for any other file, and for one that is not there. The
 // catalog of agents is not needed for it.
 func (a *query) settingsFile(name uri.URI) (text string, scope workspace.Scope, path string, ok bool) {
-	if path, ok = filePath(name); !ok {
+	if path, ok = workspace.FilePath(name); !ok {
 		return "", scope, "", false
 	}
 	if filepath.Base(path) != filepath.Base(workspace.ProjectSettings) {
 		return "", scope, path, false
 	}
-	path = canonical(path)
+	path = workspace.CanonicalPath(path)
 	switch {
-	case path == canonical(a.h.daemon.Knowledge.Settings):
+	case path == workspace.CanonicalPath(a.h.daemon.Knowledge.Settings):
 		scope = workspace.UserScope
 	case filepath.Base(filepath.Dir(path)) == filepath.Dir(workspace.ProjectSettings):
 		scope = workspace.ProjectScope
@@ -156,7 +156,7 @@ func (a *query) diagnoseSettings(ctx context.Context, text string, scope workspa
 	path string) ([]workspace.SettingsFinding, error) {
 	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
 	var under []workspace.SettingsSource
-	if own := canonical(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
+	if own := workspace.CanonicalPath(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
 		if text, ok := settingsText(own); ok {
 			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own,
 				Content: []byte(text)})
@@ -213,12 +213,4 @@ func (a *query) isRoot(folder string) bool {
 		}
 	}
 	return false
-}
-
-// canonical returns a path as the disk has it, or as it is where it has none.
-func canonical(path string) string {
-	if c, err := workspace.Canonical(path); err == nil {
-		return c
-	}
-	return path
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
+	"github.com/agentls/agentls/workspace"
 )
 
 // isTestFile reports whether a path is that of a file of tests.
@@ -42,11 +43,11 @@ type testFile struct {
 // the disk. It is false for any other, for one that is not there, and for one of which
 // the editor has another text than we know.
 func (a *query) testFile(name uri.URI) (*testFile, bool) {
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok || !isTestFile(path) {
 		return nil, false
 	}
-	f := &testFile{uri: name, path: canonical(path)}
+	f := &testFile{uri: name, path: workspace.CanonicalPath(path)}
 	f.folder, _ = agenttest.Project(f.path)
 	text := ""
 	if d, open := a.snapshot.Document(name); open {
@@ -73,7 +74,7 @@ func (a *query) testFiles(projects ...string) (files []*testFile) {
 		}
 	}
 	for d := range a.snapshot.Documents() {
-		if path, ok := filePath(d.URI); ok && isTestFile(path) && !slices.Contains(names, d.URI) {
+		if path, ok := workspace.FilePath(d.URI); ok && isTestFile(path) && !slices.Contains(names, d.URI) {
 			names = append(names, d.URI)
 		}
 	}

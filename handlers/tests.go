@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 	"go.lsp.dev/protocol"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/definition"
@@ -25,89 +23,6 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// listTests serves agents/test/list.
-func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot,
-	p *wire.TestListParams) (*wire.TestListResult, error) {
-	a := h.bare(s)
-	files, agent, err := a.testsOf(ctx, wire.MethodTestList, p.URI)
-	if err != nil {
-		return nil, err
-	}
-	result := &wire.TestListResult{Files: []wire.TestFile{}}
-	for _, f := range files {
-		one := wire.TestFile{URI: string(f.uri), Tests: []wire.TestCase{}}
-		if problems := f.Problems(nil); len(problems) > 0 {
-			one.Problem = fmt.Sprintf("line %d: %s", problems[0].Range.Start.Line+1, problems[0].Message)
-		}
-		c := a.columnsOf(f.Text)
-		for _, t := range f.Tests() {
-			if agent == "" || t.Agent == agent {
-				one.Tests = append(one.Tests, testCase(c, t))
-			}
-		}
-		if len(one.Tests) > 0 || (agent == "" && one.Problem != "") {
-			result.Files = append(result.Files, one)
-		}
-	}
-	return result, nil
-}
-
-// testCase is a test in the client's words.
-func testCase(c columns, t agenttest.Test) wire.TestCase {
-	return wire.TestCase{Name: t.Name, Agent: t.Agent, Range: c.encode(t.Range)}
-}
-
-// testsOf returns the files of tests that a URI means: itself, those in the folder of an
-// agent, whose name is agent then, or with "" all in the workspace.
-func (a *query) testsOf(ctx context.Context, method, name string) (files []*testFile, agent string, err error) {
-	if name == "" {
-		files, err := a.allTests(ctx)
-		return files, "", err
-	}
-	parsed, err := uri.Parse(name)
-	if err != nil {
-		return nil, "", server.BadParams(method, "uri", "is %q, which is no URI", name)
-	}
-	if f, ok := a.testFile(parsed); ok {
-		return []*testFile{f}, "", nil
-	}
-	f, ok := a.file(parsed)
-	if !ok {
-		return nil, "", server.BadParams(method, "uri",
-			"is %q, which is neither a file of tests (*%s) nor an agent's file that can be read",
-			name, agenttest.Suffix)
-	}
-	if f.Folder == "" || f.Definition.Name == "" {
-		return nil, "", nil // the person's own agents have no tests
-	}
-	return a.testFiles(canonical(f.Folder)), f.Definition.Name, nil
-}
-
-// allTests returns all files of tests in the workspace folders, and those that are open.
-func (a *query) allTests(ctx context.Context) (files []*testFile, err error) {
-	seen := make(map[string]bool)
-	add := func(f *testFile, ok bool) {
-		if ok && !seen[f.path] {
-			seen[f.path] = true
-			files = append(files, f)
-		}
-	}
-	for _, folder := range a.folders() {
-		paths, err := agenttest.Find(ctx, folder)
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range paths {
-			add(a.testFile(uri.URI(a.uri(path))))
-		}
-	}
-	for _, f := range a.testFiles(a.folders()...) {
-		add(f, true)
-	}
-	slices.SortFunc(files, func(x, y *testFile) int { return cmp.Compare(x.uri, y.uri) })
-	return files, nil
-}
-
 // testJob is one test that is to run.
 type testJob struct {
 	file   *testFile
@@ -116,7 +31,7 @@ type testJob struct {
 }
 
 // jobs returns the tests that a request means. The error says why none may run.
-func (a *query) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob, err error) {
+func (h *Handlers) jobs(ctx context.Context, a *query, p *wire.TestRunParams) (jobs []testJob, err error) {
 	files, agent, err := a.testsOf(ctx, wire.MethodTestRun, p.URI)
 	if err != nil {
 		return nil, err
@@ -139,7 +54,7 @@ func (a *query) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob
 			continue
 		}
 		if agents[f.folder] == nil {
-			if agents[f.folder], err = a.agentTexts(f); err != nil {
+			if agents[f.folder], err = h.agentTexts(a, f); err != nil {
 				return nil, err
 			}
 		}
@@ -157,13 +72,13 @@ func (a *query) jobs(ctx context.Context, p *wire.TestRunParams) (jobs []testJob
 // agentTexts returns the agents of the project that a file of tests is about, by the names
 // of their files, as they are in the editor, else on the disk. A test says what is called
 // and what the person answers, so the project must be trusted.
-func (a *query) agentTexts(f *testFile) (map[string]string, error) {
+func (h *Handlers) agentTexts(a *query, f *testFile) (map[string]string, error) {
 	const op = "handlers.tests"
 	if f.folder == "" {
 		return nil, fault.New(fault.NotFound, op,
 			"there is no folder .gemini/agents above %s, so there are no agents to test", filepath.Base(f.path))
 	}
-	if !a.h.daemon.Trusted(f.folder) {
+	if !h.daemon.Trusted(f.folder) {
 		return nil, fault.New(fault.Denied, op, "%s is not trusted, so its tests do not run: "+
 			"they call tools and answer for you; look at them, then trust the folder", f.folder).
 			Because(fault.Untrusted, "folder", tool.URI(f.folder))
@@ -195,7 +110,7 @@ func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot,
 		return nil, fault.New(fault.Unavailable, "handlers.tests", "this daemon runs no tests; use agentls test")
 	}
 	a := h.bare(s)
-	jobs, err := a.jobs(ctx, p)
+	jobs, err := h.jobs(ctx, a, p)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +277,7 @@ func (h *Handlers) showTests(r *wire.TestRunResult) {
 	level, said := infoMessage, "Agent tests: "+testTotals(r)
 	if i := slices.IndexFunc(r.Results, func(one wire.TestResult) bool { return !one.Passed }); i >= 0 {
 		level = errorMessage
-		said += fmt.Sprintf(". %s: %s", r.Results[i].Name, clip(r.Results[i].Failures[0].Message, summaryWidth))
+		said += fmt.Sprintf(". %s: %s", r.Results[i].Name, tool.Clip(r.Results[i].Failures[0].Message, summaryWidth))
 	}
 	h.tell(level, tool.Escape(said))
 }

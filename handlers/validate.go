@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
@@ -26,11 +25,11 @@ import (
 // else on the disk, also those of a folder that is not trusted: nothing runs.
 func (h *Handlers) validate(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ValidateParams) (*wire.ValidateResult, error) {
-	reports, err := h.reports(ctx, s, p.Name, p.URI)
+	reports, err := h.Reports(ctx, s, p.Name, p.URI)
 	if err != nil {
 		return nil, err
 	}
-	return validations(reports), nil
+	return reports.Result(), nil
 }
 
 // validated is the validation of one file.
@@ -41,9 +40,12 @@ type validated struct {
 	columns columns
 }
 
-// reports validates the agent of a name, the file of a URI, or all agents that
+// Validations are the reports about agent files that one request asked for.
+type Validations []validated
+
+// Reports validates the agent of a name, the file of a URI, or all agents that
 // have a file, by scope and name.
-func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, file string) ([]validated, error) {
+func (h *Handlers) Reports(ctx context.Context, s *workspace.Snapshot, name, file string) (Validations, error) {
 	a, err := h.author(ctx, s)
 	if err != nil {
 		return nil, err
@@ -69,9 +71,9 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 			return nil, err
 		}
 		for d := range s.Documents() {
-			path, is := filePath(d.URI)
+			path, is := workspace.FilePath(d.URI)
 			if path, _, ok := a.place(path); is && ok && d.Lost {
-				return nil, lostDocument(path)
+				return nil, workspace.LostText(path)
 			}
 		}
 		for _, f := range a.agentFiles() { // those that are not on the disk yet
@@ -81,7 +83,7 @@ func (h *Handlers) reports(ctx context.Context, s *workspace.Snapshot, name, fil
 		}
 	}
 	worlds := map[string]*language.World{}
-	var list []validated
+	var list Validations
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -152,10 +154,10 @@ func (a *query) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lang
 		doc, open := a.snapshot.Document(name)
 		linked := false
 		if !open && d.Digest != "" { // a link to what may be read
-			doc, linked = a.snapshot.DocumentAt(canonical(d.Path))
+			doc, linked = a.snapshot.DocumentAt(workspace.CanonicalPath(d.Path))
 		}
 		if (open || linked) && doc.Lost {
-			return nil, lostDocument(d.Path)
+			return nil, workspace.LostText(d.Path)
 		}
 		if linked {
 			files = append(files, a.open(name, d.Path, place, doc.Text))
@@ -196,7 +198,7 @@ func (a *query) anyFile(method, name string) (*language.File, error) {
 	if f, ok := a.file(uri.URI(name)); ok {
 		return a.anew(f), nil
 	}
-	path, ok := filePath(name)
+	path, ok := workspace.FilePath(name)
 	if !ok {
 		return nil, server.BadParams(method, "uri", "is %q, which is no URI of a file", name)
 	}
@@ -206,7 +208,7 @@ func (a *query) anyFile(method, name string) (*language.File, error) {
 	}
 	if d, open := a.snapshot.Document(uri.URI(name)); open {
 		if d.Lost {
-			return nil, lostDocument(path)
+			return nil, workspace.LostText(path)
 		}
 		return a.open(d.URI, path, place, d.Text), nil
 	}
@@ -224,8 +226,8 @@ func (a *query) anyFile(method, name string) (*language.File, error) {
 	return a.open(uri.URI(name), path, place, text), nil
 }
 
-// validations are reports as the wire has them.
-func validations(reports []validated) *wire.ValidateResult {
+// Result is the reports as the wire has them.
+func (reports Validations) Result() *wire.ValidateResult {
 	result := &wire.ValidateResult{Results: []wire.Validation{}}
 	for _, r := range reports {
 		v := wire.Validation{Agent: r.Agent, URI: r.URI, Scope: string(r.scope), Passed: r.Passed, Total: r.Total,
@@ -246,29 +248,9 @@ func validations(reports []validated) *wire.ValidateResult {
 	return result
 }
 
-// commandValidate takes [uri?]: a file; without one, all agents that have one. It
-// answers as agents/validate does.
-func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot,
-	p *protocol.ExecuteCommandParams) (any, error) {
-	file, err := textArgument(p, 0)
-	if err != nil {
-		return nil, invalidArguments(err)
-	}
-	reports, err := h.reports(ctx, s, "", file)
-	if err != nil {
-		return nil, err
-	}
-	if h.plain {
-		if _, shown := h.showText(ctx, "validation.txt", reportText(reports)); !shown {
-			h.tell(infoMessage, reportsLine(reports))
-		}
-	}
-	return validations(reports), nil
-}
-
-// reportsLine is what a person is told where no document can be shown: not every
+// Line is what a person is told where no document can be shown: not every
 // client's messages have lines.
-func reportsLine(reports []validated) string {
+func (reports Validations) Line() string {
 	switch len(reports) {
 	case 0:
 		return "There are no agent files to check."
@@ -288,15 +270,15 @@ func reportsLine(reports []validated) string {
 		strings.Join(invalid, ", "))
 }
 
-// reportText is what a person is shown: of several files a line each, then
+// Text is what a person is shown: of several files a line each, then
 // those that are not valid in full.
-func reportText(reports []validated) string {
+func (reports Validations) Text() string {
 	var b strings.Builder
 	switch len(reports) {
 	case 0:
 		return "There are no agent files to check.\n"
 	case 1:
-		return tool.Escape(reports[0].Agent) + "\n" + escapeLines(reports[0].Text()) + "\n"
+		return tool.Escape(reports[0].Agent) + "\n" + tool.EscapeLines(reports[0].Text()) + "\n"
 	}
 	titled := make([]*language.Report, len(reports))
 	for i := range reports {
@@ -309,7 +291,7 @@ func reportText(reports []validated) string {
 	}
 	for _, r := range reports {
 		if !r.Valid() {
-			b.WriteString("\n" + tool.Escape(r.Agent+" ("+r.path+")") + "\n" + escapeLines(r.Text()) + "\n")
+			b.WriteString("\n" + tool.Escape(r.Agent+" ("+r.path+")") + "\n" + tool.EscapeLines(r.Text()) + "\n")
 		}
 	}
 	return b.String()

@@ -51,6 +51,14 @@ type Document struct {
 	lines   func() *Lines
 }
 
+// LostText is why a file is neither read nor written whose document is [Document.Lost]:
+// what the editor shows is another text.
+func LostText(path string) error {
+	return fault.New(fault.Stale, "workspace.lost",
+		"the editor's text of %s is not known; ask the person to save it and to open it again",
+		path).Because(fault.OutOfDate)
+}
+
 // newDocument completes d with what is computed from its text when it is
 // first asked for.
 func newDocument(d Document) *Document {

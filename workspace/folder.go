@@ -60,6 +60,24 @@ func Canonical(path string) (string, error) {
 	}
 }
 
+// CanonicalPath is [Canonical], but returns the path as it is where the disk does not
+// say where it leads.
+func CanonicalPath(path string) string {
+	if resolved, err := Canonical(path); err == nil {
+		return resolved
+	}
+	return path
+}
+
+// FilePath returns the path that the URI of a file names; false for any other.
+func FilePath[S ~string](name S) (path string, ok bool) {
+	u, err := uri.Parse(string(name))
+	if err != nil || !u.IsFile() {
+		return "", false
+	}
+	return u.FsPath(), true
+}
+
 // Within returns the folder that an absolute path lies in, and the path relative
 // to it; the innermost one when folders are nested. Paths are compared element
 // by element after cleaning, so "/w/proj-evil" is not in "/w/proj" (SEC-53), and

@@ -34,6 +34,15 @@ func (s *Snapshot) Encoding() Encoding { return s.encoding }
 // the slice.
 func (s *Snapshot) Folders() []Folder { return slices.Clone(s.folders) }
 
+// FirstFolder returns the canonical path of the workspace folder that is meant where none
+// is named; "" where there is none.
+func (s *Snapshot) FirstFolder() string {
+	if len(s.folders) == 0 {
+		return ""
+	}
+	return s.folders[0].Canonical
+}
+
 // Document returns the open document at u. Spellings of one URI ("@" and "%40")
 // are the same document.
 func (s *Snapshot) Document(u uri.URI) (*Document, bool) {
@@ -88,11 +97,11 @@ func pathsOf(documents map[uri.URI]*Document) map[string]*Document {
 // canonicalPath returns the path of the file that u names, links resolved, ""
 // for what is no file or cannot be followed.
 func canonicalPath(u uri.URI) string {
-	parsed, err := uri.Parse(string(u))
-	if err != nil || !parsed.IsFile() {
+	path, ok := FilePath(u)
+	if !ok {
 		return ""
 	}
-	path, err := Canonical(parsed.FsPath())
+	path, err := Canonical(path)
 	if err != nil {
 		return ""
 	}

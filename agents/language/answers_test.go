@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // ask puts every question about a text at an offset, and holds each answer to
@@ -232,7 +233,7 @@ func BenchmarkLongTexts(b *testing.B) {
 						begun := time.Now()
 						q.ask(w, f, at)
 						if took := time.Since(begun); took > worst {
-							worst, which = took, clip(f.Text[max(0, min(len(f.Text)-1, 40)):], 20)
+							worst, which = took, tool.Clip(f.Text[max(0, min(len(f.Text)-1, 40)):], 20)
 						}
 					}
 				}

@@ -299,18 +299,3 @@ func (f *File) before(offset int) rune {
 // escape makes a text of a file plain in Markdown: nothing in it is a link, an
 // image or markup, or hidden. It is one line.
 func escape(s string) string { return tool.MarkdownText(s) }
-
-// clip is a text of at most n characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	count := 0
-	for i := range s {
-		if count == n-1 {
-			return s[:i] + "…"
-		}
-		count++
-	}
-	return s
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // visible returns the agents that a person or an agent of a folder may name, each
@@ -215,7 +216,7 @@ func describeAgent(w *World, d *definition.Definition) string {
 		fmt.Fprintf(&b, " · a file of %s", d.Dialect)
 	}
 	if d.Description != "" {
-		b.WriteString("\n\n" + escape(clip(d.Description, 600)))
+		b.WriteString("\n\n" + escape(tool.Clip(d.Description, 600)))
 	}
 	fmt.Fprintf(&b, "\n\nModel %s", escape(resolveModel(w, d)))
 	if d.Tools.Given {

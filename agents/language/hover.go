@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // Hover is what is shown about a place.
@@ -431,7 +432,7 @@ func (f *File) describePlaceholder(name string, literal bool, field string) stri
 		text += "\n\n" + i.Doc
 	}
 	if d := v.Get("default"); d != nil && d.Text != "" {
-		text += "\n\nDefault: " + escape(clip(d.Text, 200)) + "."
+		text += "\n\nDefault: " + escape(tool.Clip(d.Text, 200)) + "."
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // PartKind is what a [Part] is.
@@ -81,7 +82,7 @@ func (o *outline) fields(v *definition.Value) []Part {
 				s.Children = append(s.Children, o.entry(&item.Items[j])...)
 			}
 		default:
-			s.Detail = clip(oneLine(item.Text), maxDetail)
+			s.Detail = tool.Clip(oneLine(item.Text), maxDetail)
 		}
 		for _, c := range s.Children { // what the parser says of places with tabs may be wrong
 			if before(c.Range.Start, s.Range.Start) {
@@ -125,7 +126,7 @@ func (o *outline) entry(v *definition.Value) []Part {
 			break
 		}
 	}
-	if name = clip(oneLine(name), maxDetail); name == "" {
+	if name = tool.Clip(oneLine(name), maxDetail); name == "" {
 		name = "(empty)"
 	}
 	span := definition.Span{Start: v.Keys[0].Start, End: v.Keys[0].End}
@@ -368,7 +369,7 @@ func (o *outline) headings() []Part {
 				below++
 			}
 			found = append(found, Part{
-				Name: clip(all[from].text, 2*maxDetail), Kind: HeadingPart,
+				Name: tool.Clip(all[from].text, 2*maxDetail), Kind: HeadingPart,
 				Range: o.span(definition.Span{Start: all[from].Start,
 					End: max(all[from].End, o.f.section(all, from))}),
 				Selection: o.span(all[from].Span), Children: nest(from+1, below),

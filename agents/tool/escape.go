@@ -91,6 +91,40 @@ func Escape(s string) string {
 	return b.String()
 }
 
+// EscapeLines escapes each line of a text and keeps the line ends, but for the last.
+func EscapeLines(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = Escape(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Clip returns a text of at most n characters, the last of which says where it was cut.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	count, end := 0, 0
+	for i := range s {
+		if count == n-1 {
+			end = i
+		}
+		if count++; count > n {
+			return s[:end] + "…"
+		}
+	}
+	return s
+}
+
+// Tokens is a number of tokens in a few characters, as 12k.
+func Tokens(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%dk", (n+500)/1000)
+}
+
 // Suspicious reports whether s holds what [Escape] has to show as something
 // else, but for newlines and tabs. A call with such a path, name or command is
 // raised by one tier (SEC-74).

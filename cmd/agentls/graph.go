@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/graph"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -57,7 +58,7 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 					return err
 				}
 				if p.Format == "text" { // names and conditions are a file's
-					r.Drawing = escapeLines(r.Drawing)
+					r.Drawing = tool.EscapeLines(r.Drawing) + "\n"
 				}
 				_, err := io.WriteString(std.out, r.Drawing)
 				return err

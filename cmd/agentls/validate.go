@@ -98,7 +98,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 			if len(r.Results) > 1 {
 				fmt.Fprintln(out, place(v.URI))
 			}
-			_, err = io.WriteString(out, withWarnings(escapeLines(report.Text()), warned[i]))
+			_, err = io.WriteString(out, withWarnings(tool.EscapeLines(report.Text())+"\n", warned[i]))
 		}
 		if err != nil {
 			return err
@@ -179,13 +179,4 @@ func reportOf(v wire.Validation) *language.Report {
 		r.Checks = append(r.Checks, check)
 	}
 	return r
-}
-
-// escapeLines escapes each line of a text that ends with one.
-func escapeLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(tool.Escape(strings.TrimSuffix(line, "\n")) + "\n")
-	}
-	return b.String()
 }

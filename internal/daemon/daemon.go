@@ -283,13 +283,14 @@ func (b *daemon) agentsConfig(store *session.Store, traces *export.Tracer, hooks
 		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
 		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(b.Environ), Now: b.Now, Log: b.Log,
-		Home: canonical(b.env("HOME")), State: canonical(b.Home), Admit: b.memory.admit, Mask: b.Secrets,
+		Home: workspace.CanonicalPath(b.env("HOME")), State: workspace.CanonicalPath(b.Home),
+		Admit: b.memory.admit, Mask: b.Secrets,
 		Proxy:    http.ProxyFromEnvironment,
 		Reviewed: b.checkReviewed, Unreviewed: b.unreviewed,
 		Memories: b.memories(),
 		Memory:   b.instructions, Prompt: prompt.Read(b.Environ, b.Home, b.env("HOME")), Headless: b.Headless,
 		Snapshots: snapshot.New(snapshot.Config{
-			Dir: filepath.Join(canonical(b.state()), "snapshots"), Home: canonical(b.env("HOME")),
+			Dir: filepath.Join(workspace.CanonicalPath(b.state()), "snapshots"), Home: workspace.CanonicalPath(b.env("HOME")),
 			Environ: b.Environ, Now: b.Now,
 		}),
 	}
@@ -339,7 +340,8 @@ func (b *daemon) forHandlers(service *agents.Service) *handlers.Daemon {
 		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b},
 		SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach,
 		Values: b.values, SetValue: b.setValue, RunTest: b.RunTest,
-		Memory: filepath.Join(canonical(b.Home), "GEMINI.md"), Mask: b.Secrets.MaskAll, Known: b.Secrets.MaskKnown,
+		Memory: filepath.Join(workspace.CanonicalPath(b.Home), "GEMINI.md"),
+		Mask:   b.Secrets.MaskAll, Known: b.Secrets.MaskKnown,
 		Shown: b.shownIn, MakeShown: b.makeShown,
 		Templates: filepath.Join(b.Home, "agents", template.Folder),
 		Locale:    cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")),
@@ -394,15 +396,6 @@ func (b *daemon) approval() agents.Approval {
 // reach returns the folders in which runs may read and write.
 func (b *daemon) reach() []string {
 	return append(b.folders.paths(), b.settingsOf(b.first).runs.AdditionalFolders...)
-}
-
-// canonical returns a path with its links resolved, or as it is where that
-// cannot be told.
-func canonical(path string) string {
-	if resolved, err := workspace.Canonical(path); err == nil {
-		return resolved
-	}
-	return path
 }
 
 // env returns a variable of the person's environment.

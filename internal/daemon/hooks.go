@@ -31,7 +31,7 @@ func (b *daemon) newHooks() *hook.Hooks {
 			return slices.ContainsFunc(b.settingsOf(folder).hooks,
 				func(h describedHook) bool { return h.Event == event })
 		},
-		Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
+		Environ: process.Environ(b.Environ), Home: workspace.CanonicalPath(b.env("HOME")),
 		Sandbox: walls.sandbox, Places: walls.places,
 		Mask: b.Secrets.MaskKnown, Now: b.Now, Log: b.Log,
 	})

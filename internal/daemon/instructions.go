@@ -14,10 +14,11 @@ import (
 func (b *daemon) instructions(folder, file string) prompt.Memory {
 	deny := b.settingsOf(folder).runs.Deny
 	if file != "" {
-		file = filepath.Join(canonical(filepath.Dir(file)), filepath.Base(file))
+		file = filepath.Join(workspace.CanonicalPath(filepath.Dir(file)), filepath.Base(file))
 	}
 	read := workspace.ReadMemory(b.ctx, workspace.MemoryQuery{
-		Home: canonical(b.Home), Person: canonical(b.env("HOME")), Folder: folder, File: file, Trusted: b.instructs,
+		Home: workspace.CanonicalPath(b.Home), Person: workspace.CanonicalPath(b.env("HOME")),
+		Folder: folder, File: file, Trusted: b.instructs,
 		Data: prompt.Remembered, Bundles: b.bundleInstructions(folder),
 		Refused: func(path, text string) string {
 			switch {

@@ -13,7 +13,7 @@ import (
 // memories are the backends of long-term memory. Nothing is opened before an agent or a
 // person asks.
 func (b *daemon) memories() longterm.Keeper {
-	dir := filepath.Join(canonical(b.state()), "memory")
+	dir := filepath.Join(workspace.CanonicalPath(b.state()), "memory")
 	return longterm.Keeper{
 		"local": local.New(local.Config{Dir: dir, Now: b.Now, Prepare: func() error {
 			if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {

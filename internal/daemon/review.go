@@ -195,7 +195,7 @@ func (b *daemon) recordedBasis(folder string) basis {
 	if err != nil || !trusted {
 		return none
 	}
-	rel, ok := workspace.Below(record.Folder, canonical(folder))
+	rel, ok := workspace.Below(record.Folder, workspace.CanonicalPath(folder))
 	if !ok {
 		return none
 	}

@@ -21,10 +21,10 @@ type sandboxes struct {
 
 // of returns the sandbox of settings.
 func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
-	home := canonical((&daemon{Config: c}).env("HOME"))
+	home := workspace.CanonicalPath((&daemon{Config: c}).env("HOME"))
 	settings := all.Tools.Sandbox
 	config := sandbox.Config{
-		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: canonical(c.state()),
+		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: workspace.CanonicalPath(c.state()),
 		Environ: process.Environ(c.Environ),
 		Read:    expandAll(settings.Read.Value, home), Write: expandAll(settings.Write.Value, home),
 	}

@@ -24,7 +24,7 @@ import (
 func (b *daemon) newServers() *mcp.Servers {
 	walls := b.newWalls()
 	return mcp.New(b.ctx, mcp.Config{
-		Described: b.serversOf, Environ: process.Environ(b.Environ), Home: canonical(b.env("HOME")),
+		Described: b.serversOf, Environ: process.Environ(b.Environ), Home: workspace.CanonicalPath(b.env("HOME")),
 		Roots: func() []string {
 			return slices.DeleteFunc(b.folders.paths(), func(folder string) bool { return !b.trusted(folder) })
 		},

@@ -35,7 +35,7 @@ func TestSEC116ShownFolder(t *testing.T) {
 		"beside the workspace": {folder: "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, second := canonical(t.TempDir()), canonical(t.TempDir())
+			first, second := workspace.CanonicalPath(t.TempDir()), workspace.CanonicalPath(t.TempDir())
 			makeFolder(t, second, 0o1777)
 			if c.prepare != nil {
 				c.prepare(t, first)
