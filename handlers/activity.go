@@ -159,10 +159,10 @@ func (f *follower) send(seq uint64, event []byte) bool {
 // credential. What a person is asked stays as it is, since they must see what
 // would be done.
 func (h *Handlers) maskEvent(kind string, event []byte) []byte {
-	if h.daemon.Mask == nil || kind == (activity.ConfirmationAsked{}).Type() {
+	if kind == (activity.ConfirmationAsked{}).Type() {
 		return event
 	}
-	return h.daemon.Mask(event)
+	return h.daemon.MaskText(event)
 }
 
 // lastQueued returns the last event that reaches the client before what is sent to

@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -46,7 +47,7 @@ func connect(t *testing.T, asked answers) *connected {
 	go func() {
 		_, err := server.Serve(t.Context(), far, server.Config{Now: time.Now}, func(ctx context.Context, peer server.Peer) []server.Route {
 			c.h = New(ctx, peer, Config{Now: time.Now, Log: slog.New(slog.NewTextHandler(c.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-			c.h.daemon = &Daemon{Shown: t.TempDir()}
+			c.h.setDaemon(&Daemon{Daemon: language.Daemon{Shown: t.TempDir()}})
 			c.h.shows = true
 			c.h.caps = wire.ClientCapabilities{Confirm: &wire.ConfirmCapability{Respond: true}, Ask: true}
 			close(made)

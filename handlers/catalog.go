@@ -29,7 +29,7 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 		}
 	}
 	whole := slices.Clone(catalog.Problems()) // the catalog's own stay as they are
-	h.encode(whole)
+	h.language.Encode(whole)
 	result.Problems = append(result.Problems, whole...)
 	return result, nil
 }
@@ -40,9 +40,9 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.find(catalog, p.Name)
+	e, err := h.language.Find(catalog, p.Name)
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	d := e.Definition
 	result := &wire.GetResult{AgentInfo: h.info(catalog, e, h.standing()), FrontMatter: d.FrontMatter(),
@@ -116,7 +116,7 @@ func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry,
 	for _, to := range d.Handoffs {
 		info.Handoffs = append(info.Handoffs, to.To)
 	}
-	h.encode(info.Problems)
+	h.language.Encode(info.Problems)
 	return info
 }
 
@@ -131,7 +131,7 @@ func list(s []string) []string {
 // catalogChanged tells a client that lists agents which ones are other than
 // before.
 func (h *Handlers) catalogChanged(before, after *registry.Snapshot) {
-	h.reindex(after)
+	h.language.Reindex(after)
 	changed, removed := after.Diff(before)
 	h.tellChanged(after, changed, removed)
 }
@@ -149,7 +149,7 @@ func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 }
 
 func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
-	h.refresh()
+	h.language.Refresh()
 	h.prepareRouting()
 	if h.plain || len(changed)+len(removed) == 0 {
 		return

@@ -292,7 +292,7 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	if err != nil {
 		return nil, err
 	}
-	text = string(h.maskEvent("", []byte(text)))
+	text = string(h.daemon.MaskText([]byte(text)))
 	name := "session-" + cmp.Or(id, session.Default) + ".md"
 	path, shown := h.showText(ctx, name, text)
 	switch {
@@ -338,7 +338,7 @@ func (h *Handlers) commandValidate(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
-	reports, err := h.Reports(ctx, s, "", file)
+	reports, err := h.language.Reports(ctx, s, "", file)
 	if err != nil {
 		return nil, err
 	}

@@ -17,10 +17,11 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/language"
+	agentfile "github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/template"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -33,7 +34,7 @@ import (
 // file that is there, unless it is to be replaced.
 func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	p *wire.CreateParams) (*wire.CreateResult, error) {
-	a, err := h.author(ctx, s)
+	a, err := h.language.Query(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	if err := language.CheckName(p.Name); err != nil {
+	if err := agentfile.CheckName(p.Name); err != nil {
 		why := strings.TrimPrefix(fault.Message(err), fmt.Sprintf("%q cannot be an agent's name: ", p.Name))
 		return nil, server.BadParams(wire.MethodCreate, "name", "is %q, which cannot be an agent's: %s", p.Name, why)
 	}
@@ -62,7 +63,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 		}
 		fields["description"] = nil
 	}
-	made, err := language.New(a.world(to.folder), language.Answers{
+	made, err := agentfile.New(a.World(to.folder), agentfile.Answers{
 		Name: p.Name, Template: &t, Fields: fields, Prompt: p.Prompt, Force: p.Force,
 		Dir: to.dir, Folder: to.folder, Scope: to.scope, Model: k.Model, Installed: k.Installed,
 	})
@@ -72,11 +73,11 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err := free(s, made.Path, p.Force); err != nil {
 		return nil, err
 	}
-	result := &wire.CreateResult{URI: a.uri(made.Path), Text: made.Text, Problems: []definition.Problem{},
-		Notes: h.besides(a.catalog, to, p.Name)}
-	columns := a.columnsOf(made.Text)
+	result := &wire.CreateResult{URI: a.URI(made.Path), Text: made.Text, Problems: []definition.Problem{},
+		Notes: h.besides(a.Catalog, to, p.Name)}
+	columns := a.Columns(made.Text)
 	for _, problem := range made.Problems {
-		r := columns.out(problem.Range)
+		r := columns.Out(problem.Range)
 		problem.URI = result.URI
 		problem.Range.Start.Character, problem.Range.End.Character = r.Start.Character, r.End.Character
 		result.Problems = append(result.Problems, problem)
@@ -214,7 +215,8 @@ func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []s
 }
 
 // make writes the file.
-func (h *Handlers) make(ctx context.Context, a *query, to nest, made language.Made, force bool, label string) error {
+func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made agentfile.Made, force bool,
+	label string) error {
 	disk, name, err := to.disk(filepath.Base(made.Path))
 	if err != nil {
 		return err
@@ -224,7 +226,7 @@ func (h *Handlers) make(ctx context.Context, a *query, to nest, made language.Ma
 	if _, err := disk.Resolve(name); err != nil { // the editor would follow a link
 		return err
 	}
-	d, open := a.snapshot.DocumentAt(made.Path)
+	d, open := a.Snapshot.DocumentAt(made.Path)
 	if open && h.edits.applies {
 		if tool.SameLines(d.Text, made.Text) {
 			return nil
@@ -244,8 +246,8 @@ func (h *Handlers) make(ctx context.Context, a *query, to nest, made language.Ma
 			"%s was made by somebody else meanwhile; choose another name, or replace it with force", made.Path)
 	case fault.KindOf(err) != fault.NotFound:
 		return err
-	case h.edits.applies && h.editsFiles(protocol.ResourceOperationKindCreate):
-		return h.makeInEditor(ctx, disk, name, uri.URI(a.uri(made.Path)), made, label)
+	case h.edits.applies && h.language.EditsFiles(protocol.ResourceOperationKindCreate):
+		return h.makeInEditor(ctx, disk, name, uri.URI(a.URI(made.Path)), made, label)
 	}
 	if _, err := disk.Write(ctx, write); err != nil {
 		return err
@@ -270,8 +272,8 @@ func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
 
 // lies reports whether the disk has the text of a file, in whatever charset and
 // with whatever line ends the editor wrote it.
-func lies(made language.Made) bool {
-	data, ok := diskText(made.Path)
+func lies(made agentfile.Made) bool {
+	data, ok := language.DiskText(made.Path)
 	if !ok {
 		return false
 	}
@@ -282,7 +284,7 @@ func lies(made language.Made) bool {
 // makeInEditor has the editor make a file with a text. What it says is believed
 // when its own synced text, or the disk, says so.
 func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI,
-	made language.Made, label string) error {
+	made agentfile.Made, label string) error {
 	const op = "handlers.create"
 	root, err := os.OpenRoot(disk.Path())
 	if err == nil { // not every editor makes the folders of a file
@@ -339,7 +341,7 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 
 // takeOver has the catalog know a file that the person had made, which they have
 // approved with it.
-func (h *Handlers) takeOver(ctx context.Context, to nest, made language.Made) (notes []string) {
+func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (notes []string) {
 	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
 		if err := h.daemon.Reviews.Saved(ctx, to.folder, rel, made.Text, ""); err != nil {

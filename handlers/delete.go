@@ -28,13 +28,13 @@ import (
 func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 	p *wire.DeleteParams) (*wire.DeleteResult, error) {
 	const op = "handlers.delete"
-	a, err := h.author(ctx, s)
+	a, err := h.language.Query(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.agentToDelete(a.catalog, p.Name, p.Scope)
+	e, err := h.agentToDelete(a.Catalog, p.Name, p.Scope)
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	d := e.Definition
 	doc, open := s.DocumentAt(d.Path)
@@ -42,11 +42,11 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 		return nil, fault.New(fault.Denied, op,
 			"%s has changes in the editor that are not saved; save or undo them first, or delete it with force", d.Path)
 	}
-	result := &wire.DeleteResult{URI: a.uri(d.Path), Cleared: []string{}}
+	result := &wire.DeleteResult{URI: a.URI(d.Path), Cleared: []string{}}
 	var sessions []string
 	// The contexts of a name are those of the agent that it means.
 	if !p.KeepContext && e.State != registry.Shadowed {
-		if other := h.sharing(a.catalog, e); other != nil {
+		if other := h.sharing(a.Catalog, e); other != nil {
 			result.Notes = []string{fmt.Sprintf("The contexts of %s stay: %s has that name, too. To clear one: agents/context/clear.", d.Name, cmp.Or(other.Path, "a built-in agent"))}
 		} else if sessions, err = h.remembering(d.Name); err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (h *Handlers) sharing(catalog *registry.Snapshot, e *registry.Entry) *defin
 // deleted.
 func (h *Handlers) agentToDelete(catalog *registry.Snapshot, name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
-	e, err := h.find(catalog, name)
+	e, err := h.language.Find(catalog, name)
 	if scope != "" && (err != nil || string(e.Definition.Scope) != scope) {
 		e, err = nil, fault.New(fault.NotFound, op, "there is no %s agent %s", scope, name).Because(fault.UnknownAgent,
 			"suggestions", []string{})
@@ -167,7 +167,7 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 // remove deletes an agent's file.
 func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri.URI) error {
 	const op = "handlers.delete"
-	if h.edits.applies && h.editsFiles(protocol.ResourceOperationKindDelete) {
+	if h.edits.applies && h.language.EditsFiles(protocol.ResourceOperationKindDelete) {
 		label := "Delete the agent " + d.Name
 		asking, cancel := context.WithTimeout(ctx, cmp.Or(h.edits.within, applyIn))
 		defer cancel()

@@ -20,7 +20,6 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/workspace"
 )
 
 // The size of a plain dialog (spec 2.6).
@@ -318,11 +317,6 @@ func (h *Handlers) makeShown() error {
 		return nil
 	}
 	return h.daemon.MakeShown()
-}
-
-// isShown reports whether a path is that of a file that the daemon shows.
-func (h *Handlers) isShown(path string) bool {
-	return h.daemon.Shown != "" && workspace.CanonicalPath(filepath.Dir(path)) == workspace.CanonicalPath(h.daemon.Shown)
 }
 
 // shownName is how long the name of a file is that is named after a call, in

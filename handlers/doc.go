@@ -1,5 +1,6 @@
 // Package handlers is the daemon's surface: one row of [Handlers.Routes] for
-// each method, one file for each family of methods.
+// each method, one file for each family of methods. What editors ask about agent
+// files is served by handlers/language, whose rows are among them.
 //
 // A handler decodes nothing and knows no error code. It turns the protocol's
 // words into the words of workspace and agents, calls one function, and turns

@@ -35,9 +35,9 @@ func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID,
 		Version: d.Version, Text: d.Text})
 	h.reportLost(before, d.URI)
-	h.release(before, d.URI)
+	h.language.Release(before, d.URI)
 	h.onOpenAgent(d.URI)
-	h.scheduleCheck(d.URI)
+	h.language.ScheduleCheck(d.URI)
 	if opened, ok := h.Workspace.Snapshot().Document(d.URI); ok {
 		h.work.Go(func() { opened.Dirty() }) // compared with the file as it is now, without holding up what follows
 	}
@@ -60,7 +60,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	_, err := h.Workspace.Apply(edit)
 	h.reportLost(before, edit.URI)
 	h.onEditAgent(edit.URI)
-	h.scheduleCheck(edit.URI)
+	h.language.ScheduleCheck(edit.URI)
 	return err
 }
 
@@ -80,8 +80,8 @@ func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentP
 	}
 	_, err := h.Workspace.Apply(workspace.Closed{URI: p.TextDocument.URI})
 	h.reportLost(before, p.TextDocument.URI)
-	h.release(before, p.TextDocument.URI)
-	h.scheduleCheck(p.TextDocument.URI)
+	h.language.Release(before, p.TextDocument.URI)
+	h.language.ScheduleCheck(p.TextDocument.URI)
 	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {
 		h.work.Go(debug.FreeOSMemory)
 	}

@@ -100,7 +100,7 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 	case string(d.Digest()) != base:
 		return fault.New(fault.Stale, op, "%s has changed in the editor since it was read; read it again",
 			path).Because(fault.OutOfDate)
-	case !h.edits.applies || !h.editsFiles(protocol.ResourceOperationKindDelete):
+	case !h.edits.applies || !h.language.EditsFiles(protocol.ResourceOperationKindDelete):
 		return fault.New(fault.Denied, op, "%s is open in the editor, so it cannot be deleted; close it first", path)
 	}
 	closed := make(chan struct{})
@@ -384,7 +384,7 @@ func (e edits) Wrote(paths []string) { e.h.wrote(e.run, paths...) }
 func (e edits) Save(ctx context.Context, reason string) []string {
 	dirty := slices.DeleteFunc(e.h.Workspace.Snapshot().Dirty(), func(d *workspace.Document) bool {
 		path, ok := workspace.FilePath(d.URI)
-		return ok && e.h.isShown(path) // an answer that is being written counts when the person saves it
+		return ok && e.h.daemon.IsShown(path) // an answer that is being written counts when the person saves it
 	})
 	if len(dirty) == 0 {
 		return nil

@@ -139,6 +139,6 @@ func (h *Handlers) setProblems(all []string) {
 		}
 	}
 	h.observe()
-	h.refresh() // settings or trust were read again
+	h.language.Refresh() // settings or trust were read again
 	h.prepareRouting()
 }

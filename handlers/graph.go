@@ -20,7 +20,7 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot,
 	if p.Format != "" && !slices.Contains(graph.Formats, p.Format) {
 		return nil, server.BadParams(wire.MethodGraphGet, "format", "must be %s", strings.Join(graph.Formats, ", "))
 	}
-	a, err := h.author(ctx, s)
+	a, err := h.language.Query(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -30,26 +30,26 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot,
 			return nil, server.BadParams(wire.MethodGraphGet, "name", "is required: an agent, or uri or run instead")
 		}
 		if name, err = h.daemon.Agents.AgentOfRun(p.Run); err != nil {
-			return nil, h.encodeError(err)
+			return nil, h.language.EncodeError(err)
 		}
 	}
 	var def *definition.Definition
 	if p.URI != "" {
-		f, err := a.anyFile(wire.MethodGraphGet, p.URI)
+		f, err := a.AnyFile(wire.MethodGraphGet, p.URI)
 		if err != nil {
 			return nil, err
 		}
 		def = f.Definition
 	} else {
-		e, err := h.find(a.catalog, name)
+		e, err := h.language.Find(a.Catalog, name)
 		if err != nil {
-			return nil, h.encodeError(err)
+			return nil, h.language.EncodeError(err)
 		}
 		def = e.Definition
 	}
 	picture, err := h.daemon.Agents.Graph(def, def.Folder, strings.Clone(p.Run))
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	result := &wire.GraphResult{Agent: picture.Name, Entry: picture.Entry, Handoffs: picture.Handoffs,
 		Nodes: []wire.GraphStep{}, Edges: []wire.GraphEdge{}}
@@ -85,7 +85,7 @@ func (h *Handlers) resumeGraph(ctx context.Context, s *workspace.Snapshot, p *wi
 		err = h.hasGraph(ctx, agent)
 	}
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	return h.resume(ctx, s, p)
 }
@@ -96,11 +96,11 @@ func (h *Handlers) hasGraph(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e, err := h.find(catalog, strings.Clone(name))
+	e, err := h.language.Find(catalog, strings.Clone(name))
 	if err == nil && e.Definition.Graph == nil {
 		err = fault.New(fault.Invalid, "handlers.graph",
 			"%s has no graph; run it with agents/run or `agentls run %s`, or describe a graph in its file",
 			e.Definition.Name, e.Definition.Name)
 	}
-	return h.encodeError(err)
+	return h.language.EncodeError(err)
 }

@@ -10,13 +10,11 @@ import (
 
 	"github.com/sourcegraph/conc"
 	"go.lsp.dev/protocol"
-	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/extensions/command"
-	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -54,16 +52,13 @@ type Site struct {
 
 // Daemon is a daemon's parts, made for one workspace. Close ends them.
 type Daemon struct {
-	Agents *agents.Service
+	language.Daemon
 	// Catalog returns the agents once they have been read, or ctx's error.
 	Catalog func(ctx context.Context) (*registry.Snapshot, error)
-	// Trusted says whether a folder is (spec 4.4); SetTrust records it.
-	Trusted  func(folder string) bool
+	// SetTrust records whether a folder is trusted.
 	SetTrust func(folder string, trusted bool) error
 	// Reviews is asked what folders bring; nil reviews nothing.
 	Reviews Reviews
-	// MCP are the MCP servers of the settings; nil = there are none.
-	MCP *mcp.Servers
 	// Commands returns the custom commands of a folder, "" for none; nil = there are
 	// none.
 	Commands func(folder string) []command.Command
@@ -74,19 +69,14 @@ type Daemon struct {
 	// Reach returns the folders in which runs may read and write files,
 	// canonical: the workspace's and the user's additional ones.
 	Reach func() []string
-	// Settings returns what the person's settings say about runs in a folder, ""
-	// for none; nil says nothing.
-	Settings func(folder string) agents.Settings
 	// Values returns all settings that hold in a folder, "" for none, and SetValue
 	// changes one of them in a file of a scope, whose path it returns. raw is JSON, as
 	// [workspace.Settings.Check] takes it.
 	Values   func(folder string) *workspace.Settings
 	SetValue func(ctx context.Context, folder string, scope workspace.Scope, key string,
 		raw []byte) (file string, err error)
-	// Mask takes out of JSON or a text that is shown what looks like a credential,
-	// and Known only the secrets that the daemon itself holds (spec 7.2); nil takes
-	// nothing.
-	Mask  func([]byte) []byte
+	// Known takes out of JSON or a text the secrets that the daemon itself holds (spec
+	// 7.2); nil takes nothing.
 	Known func([]byte) []byte
 	// RunTest runs a test of agents, whose texts are by the names of their files, and
 	// returns what did not come as it was expected; nil runs none.
@@ -94,19 +84,11 @@ type Daemon struct {
 	// Memory is the person's own GEMINI.md, which runs may change though it lies in no
 	// folder of theirs (save_memory alone does); "" = none.
 	Memory string
-	// Shown is a folder for texts that a person is shown as files. MakeShown makes
-	// it, if it is not there; nil = it is.
-	Shown     string
+	// MakeShown makes the folder of shown files, if it is not there; nil = it is.
 	MakeShown func() error
-	// Knowledge is what agent files are checked against.
-	Knowledge Knowledge
 	// Renew reads agent files again, by their paths, so that the catalog has them
 	// as they are now, or no more; nil waits for whoever watches.
 	Renew func(ctx context.Context, paths ...string)
-	// Templates is the folder of the person's own templates; it need not exist.
-	Templates string
-	// Locale is the person's, as LANG has it.
-	Locale string
 	// Notes are told to the person at the start: what is wrong with settings or
 	// trust, until [Site.Problems] says otherwise.
 	Notes []string
@@ -119,36 +101,27 @@ type Handlers struct {
 	Peer      server.Peer
 	Workspace *workspace.Workspace
 
-	ctx       context.Context // ends with the connection
-	frontend  *frontend
-	daemon    *Daemon                     // set by initialize
-	caps      wire.ClientCapabilities     // of the client; set by initialize
-	client    protocol.ClientCapabilities // what LSP defines of them; set by initialize
-	plain     bool                        // it knows only LSP; set by initialize
-	neovim    bool                        // it is Neovim; set by initialize
-	oldNeovim bool                        // Neovim before 0.11; set by initialize
-	shows     bool                        // it can show a document; set by initialize
-	edits     editing                     // how it takes edits; set by initialize
-	ready     sync.Once                   // done by initialized
-	left      atomic.Bool                 // shutdown was asked for
+	ctx      context.Context // ends with the connection
+	frontend *frontend
+	language *language.Handlers      // of what is asked about agent files
+	daemon   *Daemon                 // set by initialize
+	caps     wire.ClientCapabilities // of the client; set by initialize
+	plain    bool                    // it knows only LSP; set by initialize
+	writes   bool                    // it has documents; set by initialize
+	shows    bool                    // it can show a document; set by initialize
+	edits    editing                 // how it takes edits; set by initialize
+	ready    sync.Once               // done by initialized
+	left     atomic.Bool             // shutdown was asked for
 
 	focused atomic.Pointer[wire.FocusParams] // where the person was last; nil = the client does not say
 
 	work conc.WaitGroup // followers, reporters
 
-	written      written         // agent files as they were read last
-	explanations explanations    // of the agent files that were asked about last
-	checks       checks          // what was found in files last
-	tests        testsKept       // files of tests as they were read last, and what their runs found
-	publisher    publisher       // what the client was told of it
-	routing      chan struct{}   // capacity 1: what inputs are routed by may be other than before
-	consents     consents        // dialogs about folders
-	texts        agentTexts      // where the texts of agent files come from
-	saves        sequence        // what documents that were saved are still to bring about
-	disks        workspace.Disks // folders that were read a moment ago
-
-	live       liveRuns    // that were told of last
-	refreshers []refresher // what the client is told to ask for again; set by initialize
+	routing  chan struct{}   // capacity 1: what inputs are routed by may be other than before
+	consents consents        // dialogs about folders
+	texts    agentTexts      // where the texts of agent files come from
+	saves    sequence        // what documents that were saved are still to bring about
+	disks    workspace.Disks // folders that were read a moment ago
 
 	telling  sync.Mutex // held while agents/didChange is sent
 	revision uint64     // of the last one
@@ -174,11 +147,27 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 		starting: make(map[[2]string]chan struct{}), unhealthy: make(map[string]string), status: make(chan struct{}, 1),
 	}
 	h.texts = newAgentTexts(&h.work)
-	h.checks.making = make(chan struct{}, 1)
 	h.routing = make(chan struct{}, 1)
-	h.publisher = publisher{due: make(chan struct{}, 1), told: make(map[uri.URI]finding)}
 	h.frontend = newFrontend(h)
+	h.language = language.New(ctx, language.Config{
+		Peer: peer, Workspace: h.Workspace, Now: config.Now, Log: config.Log, Work: &h.work, Catalog: h.catalog,
+		Approved: h.approved, ExpectText: h.texts.noteRename, Tell: h.tell,
+	})
 	return h
+}
+
+// setDaemon takes the daemon's parts over.
+func (h *Handlers) setDaemon(d *Daemon) {
+	h.daemon = d
+	h.language.SetDaemon(&d.Daemon)
+}
+
+// approved returns the text of a file below a folder that the person approved.
+func (h *Handlers) approved(folder, rel string) ([]byte, bool) {
+	if h.daemon.Reviews == nil {
+		return nil, false
+	}
+	return h.daemon.Reviews.Approved(folder, rel)
 }
 
 // Close ends the daemon's parts and waits for what the connection started. It
@@ -196,7 +185,7 @@ func (h *Handlers) Close() error {
 // Routes is the whole surface of the daemon: what has no row here does not
 // exist, and what has one is documented and tested because of it.
 func (h *Handlers) Routes() []server.Route {
-	return slices.Concat(h.documentRoutes(), h.agentRoutes(), h.runRoutes(), h.sessionRoutes(), h.languageRoutes())
+	return slices.Concat(h.documentRoutes(), h.agentRoutes(), h.runRoutes(), h.sessionRoutes(), h.language.Routes())
 }
 
 // documentRoutes are what an editor tells of itself and its documents.
@@ -245,15 +234,8 @@ func (h *Handlers) agentRoutes() []server.Route {
 		// delete.go
 		server.Query(wire.MethodDelete, captureSnapshot[wire.DeleteParams](h), h.delete),
 
-		// explain.go
-		server.Query(wire.MethodExplain, captureSnapshot[wire.ExplainParams](h), h.explain),
-
 		// tests.go
-		server.Query(wire.MethodTestList, captureSnapshot[wire.TestListParams](h), h.listTests),
 		server.Query(wire.MethodTestRun, captureSnapshot[wire.TestRunParams](h), h.runTests).InStream(),
-
-		// validate.go
-		server.Query(wire.MethodValidate, captureSnapshot[wire.ValidateParams](h), h.validate),
 	}
 }
 
@@ -332,78 +314,6 @@ func (h *Handlers) sessionRoutes() []server.Route {
 		server.Query(wire.MethodSessionRewind, captureSnapshot[wire.SessionRewindParams](h), h.rewind),
 		server.Query(wire.MethodChanges, captureSnapshot[wire.ChangesParams](h), h.changes),
 		server.Query(wire.MethodChangesResolve, captureSnapshot[wire.ChangesResolveParams](h), h.resolveChanges),
-	}
-}
-
-// languageRoutes are what LSP asks about files.
-func (h *Handlers) languageRoutes() []server.Route {
-	return []server.Route{
-		// diagnostics.go
-		server.Query(protocol.MethodTextDocumentDiagnostic, captureSnapshot[protocol.DocumentDiagnosticParams](h),
-			h.diagnostic).Granting(h.advertiseDiagnostics),
-		server.Query(protocol.MethodWorkspaceDiagnostic, captureSnapshot[protocol.WorkspaceDiagnosticParams](h),
-			h.workspaceDiagnostic),
-
-		// completion.go
-		server.Query(protocol.MethodTextDocumentCompletion, captureSnapshot[protocol.CompletionParams](h),
-			h.completion).Granting(completes),
-		server.Query(protocol.MethodCompletionItemResolve, captureSnapshot[protocol.CompletionItem](h),
-			h.resolveCompletion),
-
-		// hover.go
-		server.Query(protocol.MethodTextDocumentHover, captureSnapshot[protocol.HoverParams](h),
-			h.hover).Granting(hovers),
-
-		// lens.go
-		server.Query(protocol.MethodTextDocumentCodeLens, captureSnapshot[protocol.CodeLensParams](h),
-			h.codeLens).Granting(advertiseLenses),
-
-		// hint.go
-		server.Query(protocol.MethodTextDocumentInlayHint, captureSnapshot[protocol.InlayHintParams](h),
-			h.inlayHint).Granting(advertiseHints),
-
-		// symbols.go
-		server.Query(protocol.MethodTextDocumentDocumentSymbol, captureSnapshot[protocol.DocumentSymbolParams](h),
-			h.documentSymbol).Granting(advertiseSymbols),
-		server.Query(protocol.MethodTextDocumentFoldingRange, captureSnapshot[protocol.FoldingRangeParams](h),
-			h.foldingRange).Granting(folds),
-		server.Query(protocol.MethodTextDocumentDocumentLink, captureSnapshot[protocol.DocumentLinkParams](h),
-			h.documentLink).Granting(advertiseLinks),
-		server.Query(protocol.MethodTextDocumentDocumentColor, captureSnapshot[protocol.DocumentColorParams](h),
-			h.documentColor).Granting(advertiseColors),
-		server.Query(protocol.MethodTextDocumentColorPresentation,
-			captureSnapshot[protocol.ColorPresentationParams](h), h.colorPresentation),
-
-		// tokens.go
-		server.Query(protocol.MethodTextDocumentSemanticTokensFull, captureSnapshot[protocol.SemanticTokensParams](h),
-			h.semanticTokens).Granting(advertiseTokens),
-		server.Query(protocol.MethodTextDocumentSemanticTokensRange,
-			captureSnapshot[protocol.SemanticTokensRangeParams](h), h.semanticTokensRange),
-
-		// navigation.go
-		server.Query(protocol.MethodTextDocumentDefinition, captureSnapshot[protocol.DefinitionParams](h),
-			h.goToDefinition).Granting(navigates),
-		server.Query(protocol.MethodTextDocumentReferences, captureSnapshot[protocol.ReferenceParams](h),
-			h.findReferences),
-		server.Query(protocol.MethodTextDocumentDocumentHighlight,
-			captureSnapshot[protocol.DocumentHighlightParams](h), h.highlight),
-		server.Query(protocol.MethodWorkspaceSymbol, captureSnapshot[protocol.WorkspaceSymbolParams](h), h.findSymbols),
-
-		// rename.go
-		server.Query(protocol.MethodTextDocumentPrepareRename,
-			captureSnapshot[protocol.PrepareRenameParams](h), h.prepareRename),
-		server.Query(protocol.MethodTextDocumentRename, captureSnapshot[protocol.RenameParams](h),
-			h.rename).Granting(h.renames),
-		server.Query(protocol.MethodWorkspaceWillRenameFiles, captureSnapshot[protocol.RenameFilesParams](h),
-			h.willRenameFiles).Granting(willRename),
-
-		// action.go
-		server.Query(protocol.MethodTextDocumentCodeAction, captureSnapshot[protocol.CodeActionParams](h),
-			h.codeAction).Granting(h.acts),
-
-		// format.go
-		server.Query(protocol.MethodTextDocumentFormatting, captureSnapshot[protocol.DocumentFormattingParams](h),
-			h.format).Granting(h.formats),
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 
 	"go.lsp.dev/protocol"
 
-	"github.com/agentls/agentls/agents/language"
+	agentfile "github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
@@ -35,7 +36,7 @@ func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, 
 		if refused && moved && try < maxTries {
 			continue
 		}
-		if refused && !moved && want == answerInstead {
+		if refused && !moved && want == language.AnswerInstead {
 			h.tell(infoMessage, fmt.Sprintf("The edit of %s was not made. The answer is in the transcript (%s).",
 				r.Agent, wire.CommandShowTranscript))
 			return true // reviewed, and not wanted
@@ -49,20 +50,20 @@ func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, 
 // putAnswer makes the edit in the document as it is now, which it returns.
 func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	r *wire.RunResult) (*workspace.Document, error) {
-	a, err := h.author(ctx, h.Workspace.Snapshot())
+	a, err := h.language.Query(ctx, h.Workspace.Snapshot())
 	if err != nil {
 		return nil, err
 	}
-	d, open := a.snapshot.Document(call.doc.URI)
+	d, open := a.Snapshot.Document(call.doc.URI)
 	if !open || d.Lost {
 		return nil, fault.New(fault.Stale, "handlers.answer", "it is not open any more")
 	}
-	c, ok := a.nearest(d, call.command.Typed, call.command.Range.Start.Line)
+	c, ok := a.Nearest(d, call.command.Typed, call.command.Range.Start.Line)
 	if !ok {
 		return nil, fault.New(fault.Stale, "handlers.answer", "the command is not there any more")
 	}
-	edit, label := language.Edit{}, "Answer of "+r.Agent
-	if want == answerInstead {
+	edit, label := agentfile.Edit{}, "Answer of "+r.Agent
+	if want == language.AnswerInstead {
 		edit, err = c.Instead(d.Text, r.Text)
 		if err == nil && tool.Suspicious(strings.ReplaceAll(edit.Text, "\r", "")) {
 			err = fault.New(fault.Invalid, "handlers.answer", "it has characters that nobody sees")
@@ -77,11 +78,11 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	if err != nil {
 		return d, err
 	}
-	if want == answerBelow && !slices.Equal(a.commandsTypedIn(d, text), a.commandsTypedIn(d, d.Text)) {
+	if want == language.AnswerBelow && !slices.Equal(a.CommandsTypedIn(d, text), a.CommandsTypedIn(d, d.Text)) {
 		return d, fault.New(fault.Invalid, "handlers.answer", "the lines around it would be read in another way")
 	}
-	changes := []protocol.TextEdit{{Range: a.columnsOf(d.Text).out(edit.Range), NewText: edit.Text}}
-	err = h.applyChanges(ctx, d, changes, text, label, want == answerInstead)
+	changes := []protocol.TextEdit{{Range: a.Columns(d.Text).Out(edit.Range), NewText: edit.Text}}
+	err = h.applyChanges(ctx, d, changes, text, label, want == language.AnswerInstead)
 	if fault.KindOf(err) == fault.Stale && !errors.Is(err, errNotTaken) {
 		// The editor made it, and the person may have typed on since.
 		if now, open := h.Workspace.Snapshot().Document(d.URI); open &&
@@ -95,21 +96,21 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 // landed reports whether a document has an answer among what was typed since d, of
 // which made is the text with the answer: as often as that has it, and where it was to
 // stand instead of a command, with no more of those. Lines end as the editor has them.
-func landed(a *query, d, now *workspace.Document, made, answer, typed, want string) bool {
+func landed(a *language.Query, d, now *workspace.Document, made, answer, typed, want string) bool {
 	has := func(text string) int { return strings.Count(tool.LineFeeds(text), tool.LineFeeds(answer)) }
 	calls := func(text string) (n int) {
-		for _, c := range a.commandsTypedIn(d, text) {
+		for _, c := range a.CommandsTypedIn(d, text) {
 			if c == typed {
 				n++
 			}
 		}
 		return n
 	}
-	return has(now.Text) >= has(made) && (want == answerBelow || calls(now.Text) <= calls(made))
+	return has(now.Text) >= has(made) && (want == language.AnswerBelow || calls(now.Text) <= calls(made))
 }
 
 // withEdit returns the text of a document with an edit.
-func withEdit(d *workspace.Document, e language.Edit) (string, error) {
+func withEdit(d *workspace.Document, e agentfile.Edit) (string, error) {
 	start, err1 := d.Lines().Offset(workspace.Position(e.Range.Start), workspace.UTF16)
 	end, err2 := d.Lines().Offset(workspace.Position(e.Range.End), workspace.UTF16)
 	if err := cmp.Or(err1, err2); err != nil {

@@ -13,9 +13,10 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/language"
+	agentfile "github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/mention"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -27,7 +28,7 @@ type inlineRun struct {
 	URI   string `json:"uri,omitempty"`
 	Line  uint32 `json:"line,omitempty"`
 	Typed string `json:"typed,omitempty"`
-	inlineOptions
+	language.InlineOptions
 }
 
 // commandRunInline takes [uri?, line?, typed?, options?], or one object. What runs
@@ -40,7 +41,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
-	a, err := h.author(ctx, s)
+	a, err := h.language.Query(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +49,14 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 	if err != nil || call == nil {
 		return nil, h.showError(err)
 	}
-	folder := a.folderOf(call.doc.URI)
-	want, why := h.answerPlace(cmp.Or(r.Answer, h.usualAnswer(folder)))
-	if want == answerBelow {
+	folder := a.FolderOf(call.doc.URI)
+	want, why := h.language.AnswerPlace(cmp.Or(r.Answer, h.language.UsualAnswer(folder)))
+	if want == language.AnswerBelow {
 		if _, err := call.command.Below(call.doc.LanguageID, call.doc.Text, "x"); err != nil {
-			want, why = answerBeside, fault.Message(err)
+			want, why = language.AnswerBeside, fault.Message(err)
 		}
 	}
-	run, err := h.inlineParams(ctx, a, call, r.inlineOptions, want)
+	run, err := h.inlineParams(ctx, a, call, r.InlineOptions, want)
 	if err != nil {
 		return nil, h.showError(server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments",
 			"have a selection that is not in the document: %v", err))
@@ -65,9 +66,9 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 		return nil, err
 	}
 	switch {
-	case want == answerBeside && why != "":
+	case want == language.AnswerBeside && why != "":
 		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", result.Agent, why))
-	case want != answerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
+	case want != language.AnswerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
 		if h.answered(ctx, call, want, result) {
 			if why != "" {
 				h.tell(infoMessage, fmt.Sprintf("The answer of %s is a comment below the line: %s", result.Agent, why))
@@ -94,7 +95,7 @@ func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 			return nil, err
 		}
 	} else {
-		for i, into := range []any{&r.URI, &r.Line, &r.Typed, &r.inlineOptions} {
+		for i, into := range []any{&r.URI, &r.Line, &r.Typed, &r.InlineOptions} {
 			if i < len(p.Arguments) {
 				if err := readArgument(p, i, into); err != nil {
 					return nil, err
@@ -102,7 +103,7 @@ func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 			}
 		}
 	}
-	if r.Answer != "" && !isAnswerPlace(r.Answer) {
+	if r.Answer != "" && !language.IsAnswerPlace(r.Answer) {
 		return nil, fmt.Errorf("answer is %q, want document, comment or edit", r.Answer)
 	}
 	return r, nil
@@ -111,22 +112,22 @@ func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 // inlineCall is an inline command of a document.
 type inlineCall struct {
 	doc     *workspace.Document
-	command language.Command
+	command agentfile.Command
 }
 
 // chooseInline returns the command that is meant, nil where the person chose none.
-func (h *Handlers) chooseInline(ctx context.Context, a *query, r *inlineRun) (*inlineCall, error) {
+func (h *Handlers) chooseInline(ctx context.Context, a *language.Query, r *inlineRun) (*inlineCall, error) {
 	var open []*workspace.Document
 	if r.URI != "" {
-		d, err := h.chooseDocument(ctx, a.snapshot, r.URI)
+		d, err := h.chooseDocument(ctx, a.Snapshot, r.URI)
 		if err != nil {
 			return nil, err
 		}
 		if r.Typed != "" {
-			if c, ok := a.nearest(d, r.Typed, r.Line); ok {
+			if c, ok := a.Nearest(d, r.Typed, r.Line); ok {
 				return &inlineCall{d, c}, nil
 			}
-			if _, err := mention.Parse(r.Typed, h.addresseesIn(a.catalog)); err != nil &&
+			if _, err := mention.Parse(r.Typed, h.addresseesIn(a.Catalog)); err != nil &&
 				strings.Contains(d.Text, r.Typed) {
 				return nil, err // the line is there, and the agent is not
 			}
@@ -136,7 +137,7 @@ func (h *Handlers) chooseInline(ctx context.Context, a *query, r *inlineRun) (*i
 		}
 		open = []*workspace.Document{d}
 	} else {
-		open = slices.SortedFunc(a.snapshot.Documents(), func(a,
+		open = slices.SortedFunc(a.Snapshot.Documents(), func(a,
 			b *workspace.Document) int {
 			return strings.Compare(string(a.URI), string(b.URI))
 		})
@@ -145,9 +146,9 @@ func (h *Handlers) chooseInline(ctx context.Context, a *query, r *inlineRun) (*i
 	calls := map[string]*inlineCall{}
 	var first *inlineCall
 	for _, d := range open {
-		for _, c := range a.inlineCommands(d) {
+		for _, c := range a.InlineCommands(d) {
 			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1,
-				tool.Clip(tool.Escape(c.Typed), maxTitle))
+				tool.Clip(tool.Escape(c.Typed), language.MaxTitle))
 			if calls[title] != nil { // files of one name
 				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
 			}
@@ -181,35 +182,35 @@ const maxAround = 20_000
 
 // inlineParams returns the run of a command: its words, the file and what is
 // around the line in it, what is selected, and what was found there.
-func (h *Handlers) inlineParams(ctx context.Context, a *query, call *inlineCall, o inlineOptions,
+func (h *Handlers) inlineParams(ctx context.Context, a *language.Query, call *inlineCall, o language.InlineOptions,
 	want string) (*wire.RunParams, error) {
 	d, c := call.doc, call.command
-	editor, err := about(d, o.Selection, a.snapshot.Encoding())
+	editor, err := about(d, o.Selection, a.Snapshot.Encoding())
 	if err != nil {
 		return nil, err
 	}
-	h.withhold(ctx, a.snapshot, editor)
-	at := a.columnsOf(d.Text).out(c.Range).Start
+	h.withhold(ctx, a.Snapshot, editor)
+	at := a.Columns(d.Text).Out(c.Range).Start
 	editor.Cursor, editor.Diagnostics = &definition.Position{Line: at.Line, Character: at.Character}, o.Diagnostics
 	name := path.Base(string(d.URI))
 	said := fmt.Sprintf("This was written on line %d of %s, and is about what is around it.", at.Line+1, name)
 	switch want {
-	case answerBelow:
+	case language.AnswerBelow:
 		said += " The answer is put below that line as a comment: plain text, no longer than it has to be."
-	case answerInstead:
+	case language.AnswerInstead:
 		said += " The answer takes the place of that line: give the new text in one fenced block of code, and no more than belongs there."
 	}
 	link := activity.ContentBlock{Type: "resource_link", URI: string(d.URI), Name: name}
 	run := &wire.RunParams{Agent: c.Agent, Strategy: c.Strategy, Context: editor,
 		Input: wire.InputBlocks{{Type: "text", Text: c.Text}, {Type: "text", Text: said}}}
 	if path, ok := workspace.FilePath(d.URI); ok {
-		if _, _, why := h.nameable(ctx, h.lookingFrom(a.folderOf(d.URI)), h.person(a.snapshot), path); why != "" {
+		if _, _, why := h.nameable(ctx, h.lookingFrom(a.FolderOf(d.URI)), h.person(a.Snapshot), path); why != "" {
 			link.Name += ", whose text is not given to agents: " + why
 			run.Input = append(run.Input, link)
 			return run, nil
 		}
 	}
-	first, last := language.Around(d.LanguageID, d.Text, int(c.Range.Start.Line))
+	first, last := agentfile.Around(d.LanguageID, d.Text, int(c.Range.Start.Line))
 	lines := make([]string, 0, last-first+1)
 	for n := first; n <= last; n++ {
 		lines = append(lines, d.Lines().Line(n))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,9 +14,9 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -96,18 +95,18 @@ func (w *writer) apply(edits ...workspace.Edit) {
 
 // answer puts an answer below the command, and returns whether it is there and
 // what the document has.
-func (w *writer) answer() (bool, string) { return w.answerAs(answerBelow, "It is.") }
+func (w *writer) answer() (bool, string) { return w.answerAs(language.AnswerBelow, "It is.") }
 
 func (w *writer) answerAs(want, text string) (bool, string) {
 	w.t.Helper()
 	s := w.h.Workspace.Snapshot()
 	d, _ := s.Document(w.doc)
-	a, err := w.h.author(w.t.Context(), s)
+	a, err := w.h.language.Query(w.t.Context(), s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	result := &wire.RunResult{Agent: "main", RunFinished: activity.RunFinished{Text: text}}
-	there := w.h.answered(w.t.Context(), &inlineCall{d, a.inlineCommands(d)[0]}, want, result)
+	there := w.h.answered(w.t.Context(), &inlineCall{d, a.InlineCommands(d)[0]}, want, result)
 	d, _ = w.h.Workspace.Snapshot().Document(w.doc)
 	return there, d.Text
 }
@@ -161,19 +160,19 @@ func TestAnswerIsNotTakenForThere(t *testing.T) {
 		text               string // of the document, "" for the usual one
 		crlf               bool
 	}{
-		{"an error, and it is in the text", answerInstead, block, true, false, "x", "", false, "", false},
-		{"a lie, and the person types the same", answerInstead, block, false, true, "b", "", false, "", false},
-		{"made", answerInstead, block, false, false, "", "", true, "", false},
-		{"made among what was typed", answerInstead, block, false, false, "", "x", true, "", false},
-		{"below, an error, and the person types the same", answerBelow, "It is.", true, false, "\n// > It is.", "", false, "", false},
-		{"below, one of before", answerBelow, "Earlier.", false, true, "x", "", false, "", false},
-		{"below, the same again", answerBelow, "Earlier.", false, false, "", "x", true, "", false},
-		{"made with the words of the command, among what was typed", answerInstead, "```\nlook\n```", false, false, "", "x", true, "", false},
-		{"made, and the command is in it", answerInstead, "```\nb\n// @main look\n```", false, false, "", "x", true, "", false},
-		{"a lie, and the command is in it", answerInstead, "```\nb\n// @main look\n```", false, true, "b\n// @main look\n", "", false, "", false},
-		{"made for one of two such commands, with other line ends", answerInstead, "```\nb\nb\n```", false, false, "", "x", true, "// @main look\n" + calling, true},
-		{"a lie about one of two, and the person types the same", answerInstead, block, false, true, "b\n", "", false, "// @main look\n" + calling, false},
-		{"below, with other line ends", answerBelow, "It is.\nYes.", false, false, "", "x", true, "// @main look", true},
+		{"an error, and it is in the text", language.AnswerInstead, block, true, false, "x", "", false, "", false},
+		{"a lie, and the person types the same", language.AnswerInstead, block, false, true, "b", "", false, "", false},
+		{"made", language.AnswerInstead, block, false, false, "", "", true, "", false},
+		{"made among what was typed", language.AnswerInstead, block, false, false, "", "x", true, "", false},
+		{"below, an error, and the person types the same", language.AnswerBelow, "It is.", true, false, "\n// > It is.", "", false, "", false},
+		{"below, one of before", language.AnswerBelow, "Earlier.", false, true, "x", "", false, "", false},
+		{"below, the same again", language.AnswerBelow, "Earlier.", false, false, "", "x", true, "", false},
+		{"made with the words of the command, among what was typed", language.AnswerInstead, "```\nlook\n```", false, false, "", "x", true, "", false},
+		{"made, and the command is in it", language.AnswerInstead, "```\nb\n// @main look\n```", false, false, "", "x", true, "", false},
+		{"a lie, and the command is in it", language.AnswerInstead, "```\nb\n// @main look\n```", false, true, "b\n// @main look\n", "", false, "", false},
+		{"made for one of two such commands, with other line ends", language.AnswerInstead, "```\nb\nb\n```", false, false, "", "x", true, "// @main look\n" + calling, true},
+		{"a lie about one of two, and the person types the same", language.AnswerInstead, block, false, true, "b\n", "", false, "// @main look\n" + calling, false},
+		{"below, with other line ends", language.AnswerBelow, "It is.\nYes.", false, false, "", "x", true, "// @main look", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -203,34 +202,6 @@ func TestAnswerIsNotTakenForThere(t *testing.T) {
 	}
 }
 
-// TestShownHasNoCommands, however its folder is reached: a model wrote it.
-func TestShownHasNoCommands(t *testing.T) {
-	home := t.TempDir()
-	real := filepath.Join(home, "real")
-	linked := filepath.Join(home, "linked")
-	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink("real", linked)); err != nil {
-		noLink(t, err)
-	}
-	for _, test := range []struct {
-		shown, dir string
-		want       int
-	}{{real, real, 0}, {linked, linked, 0}, {linked, real, 0}, {real, linked, 0}, {linked, home, 1}} {
-		for _, name := range []string{"changes in x.diff", "agents.txt", "main.md"} {
-			h := &Handlers{Workspace: new(workspace.Workspace), daemon: &Daemon{Shown: test.shown}}
-			doc := uri.File(filepath.Join(test.dir, name))
-			if _, err := h.Workspace.Apply(workspace.Opened{URI: doc, LanguageID: "plaintext", Version: 1, Text: "@main do evil\n"}); err != nil {
-				t.Fatal(err)
-			}
-			s := h.Workspace.Snapshot()
-			d, _ := s.Document(doc)
-			a := &query{h: h, snapshot: s, catalog: registry.New(registry.Config{}).Snapshot(), encoding: s.Encoding()}
-			if got := len(a.inlineCommands(d)); got != test.want {
-				t.Errorf("%s in %s, shown is %s: %d commands", name, test.dir, test.shown, got)
-			}
-		}
-	}
-}
-
 func TestInlineArguments(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"uri": "file:///a", "line": 2, "typed": "@main x", "answer": "edit", "diagnostics": [{"x": 1}]}`: `{"uri":"file:///a","line":2,"typed":"@main x","answer":"edit","diagnostics":[{"x":1}]}`,
@@ -253,54 +224,4 @@ func TestInlineArguments(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 	}
-}
-
-func TestMends(t *testing.T) {
-	for text, want := range map[string]bool{
-		"code-fixer Code Fixer": true, "Debugging": true, "It fixes bugs.": true, "修复 fix": true,
-		"prefix": false, "a fixture": false, "": false, "fixed": false, "debris": false,
-	} {
-		if isFixer(text) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
-}
-
-// BenchmarkInline asks for the lenses and the actions of a document of 5,000 lines
-// beside 1,000 agents.
-func BenchmarkInline(b *testing.B) {
-	folder := b.TempDir()
-	for i := range 1000 {
-		text := fmt.Sprintf("---\nkind: agent\nname: agent-%d\ntitle: A\n---\nYou are one.\n", i)
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("agent-%d.md", i)), []byte(text), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	catalog, err := registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Global, Dir: folder}}}).Load(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	h := &Handlers{Workspace: new(workspace.Workspace), daemon: &Daemon{Shown: b.TempDir()}}
-	name := uri.File(filepath.Join(folder, "a.go"))
-	if _, err := h.Workspace.Apply(workspace.Opened{URI: name, LanguageID: "go", Version: 1, Text: strings.Repeat("func f() {\n\t// @param x it\n\t// @agent-7 look\n\tx()\n}\n", 1000)}); err != nil {
-		b.Fatal(err)
-	}
-	s := h.Workspace.Snapshot()
-	d, _ := s.Document(name)
-	a := &query{h: h, snapshot: s, catalog: catalog, encoding: s.Encoding()}
-	p := &protocol.CodeActionParams{Range: protocol.Range{Start: protocol.Position{Line: 2}, End: protocol.Position{Line: 4}}}
-	b.Run("lenses", func(b *testing.B) {
-		for b.Loop() {
-			if len(a.inlineLenses(d)) != 1000 {
-				b.Fatal("there are 1,000")
-			}
-		}
-	})
-	b.Run("actions", func(b *testing.B) {
-		for b.Loop() {
-			if len(a.inlineActions(d, p)) == 0 {
-				b.Fatal("there are some")
-			}
-		}
-	})
 }

@@ -40,14 +40,14 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 			return nil, err
 		}
 	}
-	h.setRefreshers()
-	h.daemon, err = h.Build(h.ctx, Site{
+	daemon, err := h.Build(h.ctx, Site{
 		Folders: folders, Workspace: h.Workspace, Changed: h.catalogChanged, Trusted: h.trustRead, Notice: h.notice,
 		Problems: h.setProblems, Health: h.sessionHealth,
 	})
 	if err != nil {
 		return nil, err
 	}
+	h.setDaemon(daemon)
 	h.mu.Lock()
 	h.problems = h.daemon.Notes // told once the client is ready
 	h.mu.Unlock()
@@ -79,8 +79,8 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 // takeCapabilities reads what the client can do. Ours may come in
 // capabilities.experimental.agents or in initializationOptions.agents.
 func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
-	h.plain, h.client = true, p.Capabilities
-	h.neovim, h.oldNeovim = p.ClientInfo.Name == "Neovim", oldNeovim(p.ClientInfo)
+	h.plain, h.writes = true, p.Capabilities.TextDocument != nil
+	h.language.SetClient(p.ClientInfo, p.Capabilities)
 	for _, place := range []struct {
 		path string
 		raw  protocol.LSPAny
@@ -103,11 +103,7 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 		h.shows = w.ShowDocument != nil && w.ShowDocument.Support
 		h.edits.progress = w.WorkDoneProgress != nil && *w.WorkDoneProgress
 	}
-	if w := p.Capabilities.Workspace; w != nil {
-		h.edits.applies = w.ApplyEdit != nil && *w.ApplyEdit
-		h.edits.versions = w.WorkspaceEdit != nil && w.WorkspaceEdit.DocumentChanges != nil &&
-			*w.WorkspaceEdit.DocumentChanges
-	}
+	h.edits.applies, h.edits.versions = h.language.AppliesEdits(), h.language.VersionsEdits()
 	return nil
 }
 
@@ -121,16 +117,11 @@ func (h *Handlers) onInitialized(context.Context, *protocol.InitializedParams) e
 		if h.caps.Status {
 			h.work.Go(h.reportStatus)
 		}
-		h.startRefreshing()
-		if h.client.TextDocument != nil { // who edits no files can wait for a route
+		if h.writes { // who edits no files can wait for a route
 			h.prepareRouting()
 			h.work.Go(h.followRouting)
 		}
-		h.work.Go(h.registerFormatter)
-		if h.published() {
-			h.scheduleChecks()
-			h.work.Go(h.publish)
-		}
+		h.language.Begin()
 	})
 	h.observe()
 	return nil
@@ -218,5 +209,5 @@ func (h *Handlers) reportStatus() {
 // observeRuns is told that a run has begun, waits or has ended. It never waits.
 func (h *Handlers) observeRuns() {
 	h.observe()
-	h.ObserveRuns()
+	h.language.ObserveRuns()
 }

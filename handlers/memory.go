@@ -67,12 +67,12 @@ func (h *Handlers) memoryRecords(found []memory.Found) []wire.MemoryRecord {
 	all := make([]wire.MemoryRecord, 0, len(found))
 	for _, f := range found {
 		r := wire.MemoryRecord{
-			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.displayText([]byte(f.Content))),
+			Store: f.Store, ID: f.ID, Key: f.Key, Content: string(h.daemon.MaskText([]byte(f.Content))),
 			Agent: f.Agent, Session: f.Session,
 			Time: stamp(f.Time), Taint: f.Taint, Score: f.Score,
 		}
 		if len(f.Metadata) > 0 {
-			r.Metadata = h.displayText(f.Metadata)
+			r.Metadata = h.daemon.MaskText(f.Metadata)
 		}
 		all = append(all, r)
 	}

@@ -321,7 +321,9 @@ func TestLineEndsThatComeLate(t *testing.T) {
 				h.edits = editing{applies: true, versions: true}
 				a, b := uri.File(filepath.Join(t.TempDir(), "a.txt")), uri.File(filepath.Join(t.TempDir(), "b.txt"))
 				for _, u := range []uri.URI{a, b} {
-					h.now(t, workspace.Opened{URI: u, Version: 1, Text: dos})
+					if _, err := h.Workspace.Apply(workspace.Opened{URI: u, Version: 1, Text: dos}); err != nil {
+						t.Fatal(err)
+					}
 				}
 				tells := []workspace.Edited{{URI: b, Version: 2, Edits: []workspace.Edit{{Text: "typed"}}}}
 				if c.tells != nil {

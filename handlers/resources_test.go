@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentls/agentls/extensions/mcp"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -64,7 +65,7 @@ func notes(t *testing.T, atOnce int, know func(asked int)) *Handlers {
 		Logins: noLogins{}, Hide: func(string, ...string) {}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(servers.Close)
-	return &Handlers{daemon: &Daemon{MCP: servers}, Workspace: new(workspace.Workspace)}
+	return &Handlers{daemon: &Daemon{Daemon: language.Daemon{MCP: servers}}, Workspace: new(workspace.Workspace)}
 }
 
 type noLogins struct{}

@@ -49,7 +49,7 @@ func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetP
 	}
 	for _, problem := range settings.Problems {
 		if key == "" || problem.Key == key || strings.HasPrefix(problem.Key, key+".") {
-			r.Problems = append(r.Problems, string(h.displayText([]byte(problem.String()))))
+			r.Problems = append(r.Problems, string(h.daemon.MaskText([]byte(problem.String()))))
 		}
 	}
 	return r, nil
@@ -84,14 +84,6 @@ func noSetting(key string) error {
 		"there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
 }
 
-// displayText returns what may be shown of a text.
-func (h *Handlers) displayText(text []byte) []byte {
-	if h.daemon.Mask == nil {
-		return text
-	}
-	return h.daemon.Mask(text)
-}
-
 func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	if text, ok := e.Value.(string); ok {
 		if u, err := url.Parse(text); err == nil && u.User != nil {
@@ -102,7 +94,7 @@ func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	if list, ok := e.Value.([]string); ok && list == nil {
 		value = []byte("[]")
 	}
-	v := wire.ConfigValue{Key: e.Key, Value: h.displayText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
+	v := wire.ConfigValue{Key: e.Key, Value: h.daemon.MaskText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
 	switch e.Origin.Scope {
 	case workspace.UserScope, workspace.ProjectScope:
 		v.URI, v.Line = tool.URI(e.Origin.File), e.Origin.Line
@@ -130,7 +122,7 @@ func (h *Handlers) followRouting() {
 			return
 		}
 		if _, err := h.catalog(h.ctx); err == nil && h.daemon.Agents.PrepareRouting(h.ctx) {
-			h.refresh()
+			h.language.Refresh()
 		}
 	}
 }

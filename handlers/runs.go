@@ -128,7 +128,7 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 	}
 	live, err := withReview(ctx, h, func() (*agents.Live, error) { return h.daemon.Agents.Resume(ctx, r) })
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	return h.answer(ctx, live, p.Wait, p.WorkDoneToken)
 }
@@ -201,7 +201,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 	if bad, ok := errors.AsType[*agents.BadParam](err); ok {
 		return nil, server.BadParams(wire.MethodRun, bad.Path, "%s", bad.Err)
 	}
-	return live, h.encodeError(err)
+	return live, h.language.EncodeError(err)
 }
 
 // attend has a run's events sent, and its progress shown where that is how this
@@ -245,7 +245,7 @@ func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (
 	result := live.Result()
 	run, agent := live.By()
 	result.Problems = slices.Clone(result.Problems) // the log has the same
-	h.encode(result.Problems)
+	h.language.Encode(result.Problems)
 	if h.daemon.Known != nil {
 		result.Text, result.Output = string(h.daemon.Known([]byte(result.Text))), h.daemon.Known(result.Output)
 	}

@@ -78,7 +78,7 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{},
 	if p.Agent != "" {
 		entry, err := catalog.Lookup("", p.Agent)
 		if err != nil {
-			return nil, h.encodeError(err)
+			return nil, h.language.EncodeError(err)
 		}
 		if !entry.Definition.UserInvocable {
 			return nil, server.BadParams(wire.MethodSessionNew, "agent",
@@ -167,7 +167,7 @@ func (h *Handlers) compress(ctx context.Context, _ struct{},
 		return h.daemon.Agents.Compress(ctx, session, agent, p.Force)
 	})
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	return &wire.SessionCompressResult{Status: event.Status, Before: event.Before, After: event.After}, nil
 }
@@ -179,7 +179,7 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 	}
 	c, err := h.daemon.Agents.Context(strings.Clone(p.Session), p.Agent)
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	result := &wire.ContextGetResult{
 		Messages: []wire.Message{}, Tokens: c.Tokens, Window: c.Window, Estimated: c.Estimated,
@@ -213,7 +213,7 @@ func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.Context
 		return nil, err
 	}
 	if err := h.daemon.Agents.ClearContext(ctx, strings.Clone(p.Session), strings.Clone(p.Agent), p.Purge); err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	return &wire.Empty{}, nil
 }

@@ -22,7 +22,7 @@ func (h *Handlers) getState(_ context.Context, _ struct{}, p *wire.StateParams) 
 		return nil, server.BadParams(wire.MethodStateGet, "atSeq", "cannot be used: %s", fault.Message(err))
 	}
 	if err != nil {
-		return nil, h.encodeError(err)
+		return nil, h.language.EncodeError(err)
 	}
 	return &wire.StateResult{Seq: seq, SessionState: state}, nil
 }
@@ -37,10 +37,10 @@ func (h *Handlers) setState(ctx context.Context, _ struct{}, p *wire.StateSetPar
 		}
 		return nil, server.BadParams(wire.MethodStateSet, at, "cannot be set: %s", fault.Message(err))
 	}
-	return &wire.Empty{}, h.encodeError(err)
+	return &wire.Empty{}, h.language.EncodeError(err)
 }
 
 // clearState serves agents/state/clear.
 func (h *Handlers) clearState(ctx context.Context, _ struct{}, p *wire.StateClearParams) (*wire.Empty, error) {
-	return &wire.Empty{}, h.encodeError(h.daemon.Agents.ClearState(ctx, strings.Clone(p.Session)))
+	return &wire.Empty{}, h.language.EncodeError(h.daemon.Agents.ClearState(ctx, strings.Clone(p.Session)))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -33,7 +34,7 @@ func kept(t *testing.T, fill func(*activity.Log)) (*Handlers, *activity.Log) {
 		t.Fatal(err)
 	}
 	h := New(t.Context(), connect(t, nil).h.Peer, Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	h.daemon = &Daemon{Agents: agents.NewService(t.Context(), agents.Config{Sessions: store, Now: time.Now, Log: h.Log})}
+	h.setDaemon(&Daemon{Daemon: language.Daemon{Agents: agents.NewService(t.Context(), agents.Config{Sessions: store, Now: time.Now, Log: h.Log})}})
 	t.Cleanup(func() {
 		if err := h.daemon.Agents.Close(); err != nil {
 			t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
@@ -25,14 +26,14 @@ import (
 
 // testJob is one test that is to run.
 type testJob struct {
-	file   *testFile
+	file   *language.TestFile
 	agents map[string]string
 	index  int // in the file
 }
 
 // jobs returns the tests that a request means. The error says why none may run.
-func (h *Handlers) jobs(ctx context.Context, a *query, p *wire.TestRunParams) (jobs []testJob, err error) {
-	files, agent, err := a.testsOf(ctx, wire.MethodTestRun, p.URI)
+func (h *Handlers) jobs(ctx context.Context, a *language.Query, p *wire.TestRunParams) (jobs []testJob, err error) {
+	files, agent, err := a.TestsOf(ctx, wire.MethodTestRun, p.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +49,18 @@ func (h *Handlers) jobs(ctx context.Context, a *query, p *wire.TestRunParams) (j
 		if len(problems) > 0 && (len(of) > 0 || agent == "") {
 			first := problems[0]
 			return nil, fault.New(fault.Invalid, "handlers.tests", "%s:%d: %s The tests did not run.",
-				filepath.Base(f.path), first.Range.Start.Line+1, first.Message).Because(fault.Refused)
+				filepath.Base(f.Path), first.Range.Start.Line+1, first.Message).Because(fault.Refused)
 		}
 		if len(of) == 0 {
 			continue
 		}
-		if agents[f.folder] == nil {
-			if agents[f.folder], err = h.agentTexts(a, f); err != nil {
+		if agents[f.Folder] == nil {
+			if agents[f.Folder], err = h.agentTexts(a, f); err != nil {
 				return nil, err
 			}
 		}
 		for _, i := range of {
-			jobs = append(jobs, testJob{f, agents[f.folder], i})
+			jobs = append(jobs, testJob{f, agents[f.Folder], i})
 		}
 	}
 	if len(jobs) == 0 {
@@ -72,18 +73,18 @@ func (h *Handlers) jobs(ctx context.Context, a *query, p *wire.TestRunParams) (j
 // agentTexts returns the agents of the project that a file of tests is about, by the names
 // of their files, as they are in the editor, else on the disk. A test says what is called
 // and what the person answers, so the project must be trusted.
-func (h *Handlers) agentTexts(a *query, f *testFile) (map[string]string, error) {
+func (h *Handlers) agentTexts(a *language.Query, f *language.TestFile) (map[string]string, error) {
 	const op = "handlers.tests"
-	if f.folder == "" {
+	if f.Folder == "" {
 		return nil, fault.New(fault.NotFound, op,
-			"there is no folder .gemini/agents above %s, so there are no agents to test", filepath.Base(f.path))
+			"there is no folder .gemini/agents above %s, so there are no agents to test", filepath.Base(f.Path))
 	}
-	if !h.daemon.Trusted(f.folder) {
+	if !h.daemon.Trusted(f.Folder) {
 		return nil, fault.New(fault.Denied, op, "%s is not trusted, so its tests do not run: "+
-			"they call tools and answer for you; look at them, then trust the folder", f.folder).
-			Because(fault.Untrusted, "folder", tool.URI(f.folder))
+			"they call tools and answer for you; look at them, then trust the folder", f.Folder).
+			Because(fault.Untrusted, "folder", tool.URI(f.Folder))
 	}
-	dir := agenttest.AgentsOf(f.folder)
+	dir := agenttest.AgentsOf(f.Folder)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -94,9 +95,9 @@ func (h *Handlers) agentTexts(a *query, f *testFile) (map[string]string, error) 
 		if !strings.HasSuffix(e.Name(), ".md") || e.IsDir() {
 			continue
 		}
-		if d, open := a.snapshot.DocumentAt(path); open && !d.Lost {
+		if d, open := a.Snapshot.DocumentAt(path); open && !d.Lost {
 			texts[e.Name()] = d.Text
-		} else if text, ok := diskText(path); ok {
+		} else if text, ok := language.DiskText(path); ok {
 			texts[e.Name()] = text
 		}
 	}
@@ -109,7 +110,7 @@ func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot,
 	if h.daemon.RunTest == nil {
 		return nil, fault.New(fault.Unavailable, "handlers.tests", "this daemon runs no tests; use agentls test")
 	}
-	a := h.bare(s)
+	a := h.language.QueryFiles(s)
 	jobs, err := h.jobs(ctx, a, p)
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func testTotals(r *wire.TestRunResult) string {
 // testRun is one request that runs tests.
 type testRun struct {
 	h      *Handlers
-	a      *query
+	a      *language.Query
 	params *wire.TestRunParams
 	shown  *testProgress
 	began  time.Time
@@ -159,21 +160,21 @@ func (r *testRun) run(ctx context.Context, i int, job testJob) {
 	if ctx.Err() != nil {
 		return
 	}
-	c, test := r.a.columnsOf(job.file.Text), job.file.Tests()[job.index]
+	c, test := r.a.Columns(job.file.Text), job.file.Tests()[job.index]
 	began := r.h.Now()
 	failures := r.h.daemon.RunTest(ctx, job.agents, &job.file.File.Tests[job.index])
 	if ctx.Err() != nil {
 		return // what it came to says nothing
 	}
 	result := wire.TestResult{
-		TestCase: testCase(c, test), URI: string(job.file.uri), Passed: len(failures) == 0,
+		TestCase: language.NewTestCase(c, test), URI: string(job.file.URI), Passed: len(failures) == 0,
 		Failures:   []wire.TestFailure{},
 		DurationMs: r.h.Now().Sub(began).Milliseconds(),
 	}
 	for _, f := range failures {
 		at := job.file.At(job.index, f.Path)
-		text := string(r.h.maskEvent("", []byte(f.Text))) // it quotes what tools gave
-		result.Failures = append(result.Failures, wire.TestFailure{Message: text, Range: c.encode(at)})
+		text := string(r.h.daemon.MaskText([]byte(f.Text))) // it quotes what tools gave
+		result.Failures = append(result.Failures, wire.TestFailure{Message: text, Range: c.Encode(at)})
 		r.wrong[i] = append(r.wrong[i], definition.Problem{
 			Range: at, Severity: definition.Error, Code: agenttest.CodeFailed, Message: text,
 		})
@@ -202,9 +203,9 @@ func (r *testRun) finish(ctx context.Context, jobs []testJob) (*wire.TestRunResu
 		} else {
 			result.Failed++
 		}
-		r.h.tests.note(job.file.path, job.file.Text, r.results[i].Name, r.wrong[i])
+		r.h.language.NoteTest(job.file, r.results[i].Name, r.wrong[i])
 	}
-	r.h.refresh()
+	r.h.language.Refresh()
 	return result, nil
 }
 

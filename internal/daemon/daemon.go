@@ -41,6 +41,7 @@ import (
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/mcp"
 	"github.com/agentls/agentls/handlers"
+	"github.com/agentls/agentls/handlers/language"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/server"
@@ -337,15 +338,29 @@ func (b *daemon) startWork(answered <-chan struct{}, store *session.Store) {
 // forHandlers is the daemon as handlers see it.
 func (b *daemon) forHandlers(service *agents.Service) *handlers.Daemon {
 	return &handlers.Daemon{
-		Agents: service, Catalog: b.catalog, Trusted: b.trusted, SetTrust: b.setTrust, Reviews: reviews{b},
-		SetFolders: b.setFolders, MCP: b.mcp, Commands: b.commands, Reach: b.reach,
-		Values: b.values, SetValue: b.setValue, RunTest: b.RunTest,
-		Memory: filepath.Join(workspace.CanonicalPath(b.Home), "GEMINI.md"),
-		Mask:   b.Secrets.MaskAll, Known: b.Secrets.MaskKnown,
-		Shown: b.shownIn, MakeShown: b.makeShown,
-		Templates: filepath.Join(b.Home, "agents", template.Folder),
-		Locale:    cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")),
-		Knowledge: b.knowledge(), Renew: b.reread,
+		Daemon: language.Daemon{
+			Agents: service, Trusted: b.trusted, MCP: b.mcp, Mask: b.Secrets.MaskAll, Shown: b.shownIn,
+			Templates: filepath.Join(b.Home, "agents", template.Folder),
+			Locale:    cmp.Or(b.env("LC_ALL"), b.env("LC_MESSAGES"), b.env("LANG")),
+			Knowledge: b.knowledge(),
+		},
+		Catalog: b.catalog, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Commands: b.commands,
+		Reach: b.reach, Values: b.values, SetValue: b.setValue, RunTest: b.RunTest,
+		Memory: filepath.Join(workspace.CanonicalPath(b.Home), "GEMINI.md"), Known: b.Secrets.MaskKnown,
+		MakeShown: b.makeShown, Renew: b.reread,
+	}
+}
+
+// knowledge is what agent files are checked against: the table of models, and
+// the settings of their folders.
+func (b *daemon) knowledge() language.Knowledge {
+	return language.Knowledge{
+		Model: b.knows, Installed: b.newInstalled(), Generation: b.settings.generation.Load, Table: b.table,
+		Servers:      b.servers,
+		Home:         b.Home,
+		Settings:     b.userSettings(),
+		DefaultScope: func(folder string) string { return b.settingsOf(folder).scope },
+		InlineAnswer: func(folder string) string { return b.settingsOf(folder).answer },
 	}
 }
 

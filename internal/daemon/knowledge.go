@@ -11,22 +11,8 @@ import (
 	"github.com/agentls/agentls/agents/condition"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
-	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/workspace"
 )
-
-// knowledge is what agent files are checked against: the table of models, and
-// the settings of their folders.
-func (b *daemon) knowledge() handlers.Knowledge {
-	return handlers.Knowledge{
-		Model: b.knows, Installed: b.newInstalled(), Generation: b.settings.generation.Load, Table: b.table,
-		Servers:      b.servers,
-		Home:         b.Home,
-		Settings:     b.userSettings(),
-		DefaultScope: func(folder string) string { return b.settingsOf(folder).scope },
-		InlineAnswer: func(folder string) string { return b.settingsOf(folder).answer },
-	}
-}
 
 // newInstalled answers what no agent file says, for the catalog and for what is
 // typed.

@@ -79,7 +79,14 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 		t.Errorf("the commands of docs/protocol.md are\n%q, the constants of methods.go\n%q", got, want)
 	}
 
-	table, err := parser.ParseFile(token.NewFileSet(), "../../handlers/handlers.go", nil, 0)
+	for _, table := range []string{"handlers/handlers.go", "handlers/language/handlers.go"} {
+		served(t, table, methods, found("(?m)^### `(agents/[A-Za-z/]+)`$"))
+	}
+}
+
+// served holds that all methods of ours in a route table are documented.
+func served(t *testing.T, name string, methods map[string]string, documented []string) {
+	table, err := parser.ParseFile(token.NewFileSet(), "../../"+name, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +98,13 @@ func TestEveryMethodIsDocumented(t *testing.T) {
 		}
 		if x, ok := sel.X.(*ast.Ident); ok && x.Name == "wire" {
 			rows++
-			if name := methods[sel.Sel.Name]; !slices.Contains(found("(?m)^### `(agents/[A-Za-z/]+)`$"), name) || name == "" {
+			if method := methods[sel.Sel.Name]; !slices.Contains(documented, method) || method == "" {
 				t.Errorf("handlers serves wire.%s, which docs/protocol.md does not have", sel.Sel.Name)
 			}
 		}
 		return true
 	})
 	if rows == 0 {
-		t.Error("handlers/handlers.go names no method of wire: this test no longer knows the route table")
+		t.Error(name+" names no method of wire: this test no longer knows the route table")
 	}
 }

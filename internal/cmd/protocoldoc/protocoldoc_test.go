@@ -235,6 +235,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		{"internal/wire/agents.go", "\t\tName string `json:\"name\"`", "\t\tName string", "the field Name has no json name"},
 		{"handlers/handlers.go", "wire.MethodGet,", "wire.MethodList,", "wire.MethodGet is a request from the client and has no route"},
 		{"handlers/handlers.go", "wire.MethodGet,", "wire.MethodStatus,", "has no route"},
+		{"handlers/language/handlers.go", "wire.MethodExplain,", "wire.MethodValidate,", "wire.MethodExplain is a request from the client and has no route"},
 		{"handlers/handlers.go", "protocol.MethodShutdown,", "protocol.MethodSurprise,", "protocol.MethodSurprise, which has no row"},
 	} {
 		dir := t.TempDir()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,14 +203,18 @@ func (s *surface) loadRoutes() error {
 	return nil
 }
 
-// routes returns the methods of handlers' route table: "wire.MethodRun".
+// routes returns the methods of the route tables: "wire.MethodRun".
 func routes(src *source) ([]string, error) {
-	handlers, err := src.pkg("handlers")
-	if err != nil {
-		return nil, err
+	var files []*ast.File
+	for _, name := range []string{"handlers", "handlers/language"} {
+		pkg, err := src.pkg(name)
+		if err != nil {
+			return nil, err
+		}
+		files = slices.AppendSeq(files, maps.Values(pkg.files))
 	}
 	var list []string
-	for _, f := range handlers.files {
+	for _, f := range files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || !strings.HasSuffix(fn.Name.Name, "Routes") || fn.Recv == nil {
