@@ -50,6 +50,10 @@ func demoCommand(std streams) *cobra.Command {
 // demo makes a program with a failing test in a folder of its own, has an agent
 // fix it, and says how that went.
 func demo(ctx context.Context, std streams, o demoOptions) (err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fault.New(fault.Unavailable, "demo", "the demo fixes a program in Go, and the go command is not in your PATH; "+
+			"install Go from https://go.dev/dl, or begin with an agent for your own code: `agentls init`")
+	}
 	root, err := os.MkdirTemp("", "agentls-demo-")
 	if err != nil {
 		return fault.New(fault.Unavailable, "demo", "no folder for the demo: %w", err)
@@ -291,12 +295,7 @@ func repository(ctx context.Context, environ []string, folder string) error {
 // goTest runs the tests of a folder in the environment that the agent's own
 // commands have; passed says whether they do.
 func goTest(ctx context.Context, environ []string, folder string) (passed bool, output string, err error) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		return false, "", fault.New(fault.Unavailable, "demo",
-			"the demo needs the go command to run its test; install Go from https://go.dev/dl")
-	}
-	c := exec.CommandContext(ctx, tool, "test", "./...")
+	c := exec.CommandContext(ctx, "go", "test", "./...")
 	c.Dir, c.Env = folder, append(process.Environ(environ), "GOWORK=off")
 	out, err := c.CombinedOutput()
 	if _, ran := errors.AsType[*exec.ExitError](err); err != nil && !ran {

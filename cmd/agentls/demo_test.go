@@ -117,6 +117,25 @@ func TestWhatACommandPrinted(t *testing.T) {
 	}
 }
 
+// TestDemoWithoutGo: who has no Go is told so before anything begins, and what to do.
+func TestDemoWithoutGo(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("TMPDIR", root)
+	code, out, errs := command(t, t.TempDir(), "demo")
+	if code == 0 || out != "" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	for _, want := range []string{"the go command is not in your PATH", "https://go.dev/dl", "`agentls init`"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, errs)
+		}
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
 // TestDemoIsStopped: a person who stops the demo is told that, and nothing of what
 // was going on.
 func TestDemoIsStopped(t *testing.T) {
