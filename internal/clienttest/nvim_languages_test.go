@@ -92,8 +92,8 @@ end })
 		t.Logf("what gopls says:\n%s", s.await(`cannot use "milk"`))
 		s.command("AgentsRun fixer make it compile")
 		s.until("that it is fixed, when each question is answered", func(now string) bool {
-			if strings.Contains(now, "[r] reject") {
-				s.send("a")
+			if strings.Contains(now, "[n] no") {
+				s.send("y")
 				<-time.After(100 * time.Millisecond) // keys that come at once are no answer
 			}
 			return strings.Contains(now, "It compiles.")

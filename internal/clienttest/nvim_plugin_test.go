@@ -48,7 +48,7 @@ func (s *screen) command(text string) {
 func (s *screen) answer(key string) {
 	s.t.Helper()
 	s.until("that the question is gone after "+key, func(now string) bool {
-		if !strings.Contains(now, "[r] reject") {
+		if !strings.Contains(now, "[n] no") {
 			return true
 		}
 		s.send(key)
@@ -151,22 +151,22 @@ func TestNeovimPluginRuns(t *testing.T) {
 			t.Errorf("it does not stream, or has no heading:\n%s", now)
 		}
 		model.Open("look")
-		question := s.await("[r] reject")
+		question := s.await("[n] no")
 		t.Logf("asks:\n%s", question)
-		for _, want := range []string{"fixer wants to run edit_file note.txt", "-milk", "+oat milk", "[a] allow once", "[d] compare", "Risk: low"} {
+		for _, want := range []string{"fixer wants to run edit_file note.txt", "-milk", "+oat milk", "[y] allow once", "[d] compare", "Risk: low"} {
 			if !strings.Contains(question, want) {
 				t.Errorf("the question lacks %q", want)
 			}
 		}
-		s.press("r", "Why not?")
+		s.press("t", "Why not, or what instead?")
 		s.send("C-u", "not on my list", "Enter")
 		t.Logf("refused:\n%s", s.await("You refused it."))
 		s.lines("after a refused edit", "milk", "eggs")
 		s.await("*done")
 
 		s.command("AgentsRun fixer allow me")
-		s.await("[r] reject")
-		s.answer("a")
+		s.await("[n] no")
+		s.answer("y")
 		t.Logf("allowed:\n%s", s.await("Bought oat milk."))
 		s.lines("after the edit", "oat milk", "eggs")
 		s.await("▎ oat milk") // a sign beside what an agent changed
@@ -179,7 +179,7 @@ func TestNeovimPluginRuns(t *testing.T) {
 		}
 
 		s.command("AgentsRun fixer once more")
-		s.await("[r] reject")
+		s.await("[n] no")
 		s.answer("s")
 		s.lines("after the second edit", "oat milk", "eggs")
 		s.await("Bought it again.")
@@ -256,10 +256,10 @@ func TestNeovimPluginQuestionWhileTyping(t *testing.T) {
 		s.send("o")
 		s.await("-- INSERT --")
 		model.Open("ask")
-		s.await("[r] reject")
+		s.await("[n] no")
 		s.send("a sausAge")
 		now := s.await("a sausAge")
-		if !strings.Contains(now, "[r] reject") {
+		if !strings.Contains(now, "[n] no") {
 			t.Errorf("what was typed answered the question:\n%s", now)
 		}
 		t.Logf("typed on:\n%s", now)
@@ -271,10 +271,10 @@ func TestNeovimPluginQuestionWhileTyping(t *testing.T) {
 		s.command("quit") // which is no consent
 		s.await("Then not.")
 		s.command("AgentsRun fixer again")
-		s.await("[r] reject")
+		s.await("[n] no")
 		s.command("AgentsCancel")
 		s.until("that the question goes with its run", func(now string) bool {
-			return strings.Contains(now, "*cancelled") && !strings.Contains(now, "[r] reject")
+			return strings.Contains(now, "*cancelled") && !strings.Contains(now, "[n] no")
 		})
 		if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
 			t.Error("the file was written")
@@ -310,8 +310,8 @@ func TestNeovimPluginFiles(t *testing.T) {
 		s.await("eggs")
 		s.send("cc", "oats", "Escape")
 		s.command("AgentsRun fixer copy it")
-		t.Logf("asks:\n%s", s.await("[r] reject"))
-		s.answer("a")
+		t.Logf("asks:\n%s", s.await("[n] no"))
+		s.answer("y")
 		s.await("Copied.")
 		if disk, _ := os.ReadFile(filepath.Join(dir, "note.txt")); string(disk) != "oats\neggs\n" {
 			t.Errorf("the note was not saved before the command: %q", disk)

@@ -26,7 +26,7 @@ func TestNeovimPluginQuestionOnASmallScreen(t *testing.T) {
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
 		s.await("eggs")
 		s.command("AgentsRun fixer wait")
-		now := s.await("[r] reject")
+		now := s.await("[n] no")
 		s.keep("question")
 		top, bottom := 0, 0
 		for i, row := range strings.Split(now, "\n") {
@@ -40,22 +40,21 @@ func TestNeovimPluginQuestionOnASmallScreen(t *testing.T) {
 		if rows := bottom - top + 1; bottom == 0 || rows > 12 {
 			t.Errorf("the question covers %d of 24 rows:\n%s", rows, now)
 		}
-		for _, want := range []string{"[j] [k] scroll", "[a] allow once", "eggs", "I have a long list"} {
+		for _, want := range []string{"[j] [k] scroll", "[y] allow once", "eggs", "I have a long list"} {
 			if !strings.Contains(now, want) {
 				t.Errorf("the screen lacks %q:\n%s", want, now)
 			}
 		}
 		s.press("j", "+thing 40")
 		s.keep("scrolled")
-		s.press("k", "[r] reject")
-		s.answer("a")
+		s.press("k", "[n] no")
+		s.answer("y")
 		s.await("It is there.")
 		s.command("qall!")
 	})
 }
 
-// TestNeovimPluginAllowsAPrefix: after p, what is allowed for the run is every command that
-// begins as shown.
+// TestNeovimPluginAllowsAPrefix: a capital letter allows every command that begins as shown.
 func TestNeovimPluginAllowsAPrefix(t *testing.T) {
 	inPlugin(t, func(t *testing.T, n neovimOf) {
 		dir := notes(t)
@@ -71,10 +70,9 @@ func TestNeovimPluginAllowsAPrefix(t *testing.T) {
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "")
 		s.await("eggs")
 		s.command("AgentsRun fixer look")
-		s.await("[p] u, s and A hold for: this command")
-		s.press("p", "[p] u, s and A hold for: go env *")
+		s.await("[R] [S] [A] the same for all that begins: go env *")
 		s.keep("prefix")
-		s.answer("u")
+		s.answer("R")
 		s.await("Both are known.") // without a second question
 		s.command("qall!")
 	})

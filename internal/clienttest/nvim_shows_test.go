@@ -124,29 +124,41 @@ func TestNeovimPluginRoutes(t *testing.T) {
 	})
 }
 
-// TestNeovimPluginAnswers: what is allowed for a run is not asked again in it, what is
-// always allowed not in the next one either; and a mapping.
+// TestNeovimPluginAnswers: the letters are the terminal's. What is allowed for a run is not
+// asked again in it, what is always allowed not in the next one either; n is no at once.
+// And a mapping.
 func TestNeovimPluginAnswers(t *testing.T) {
 	inPlugin(t, func(t *testing.T, n neovimOf) {
 		write := func(i int) string {
 			return fmt.Sprintf("<call write_file {\"file_path\": \"%d.txt\", \"content\": \"x\\n\"}\n\n>result write_file\n", i)
 		}
 		dir := notes(t)
-		_, env := perform(t, "> first\n"+write(1)+write(2)+"< Two are there.\n\n> second\n"+write(3)+write(4)+"< Four are there.\n\n> third\n"+write(5)+"< Five are there.\n", patience)
+		_, env := perform(t, "> first\n"+write(1)+write(2)+"< Two are there.\n\n> second\n"+write(3)+write(4)+"< Four are there.\n\n> third\n"+write(5)+"< Five are there.\n\n> fourth\n"+
+			"<call bash {\"command\": \"echo x > 6.txt\", \"access\": \"write\"}\n\n>result-error bash\n< Then not.\n", patience)
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), dir, "note.txt", "vim.api.nvim_set_keymap('n', 'X', '<Plug>(agents-cancel)', {})\n")
 		s.await("eggs")
 		s.command("AgentsRun fixer first")
 		s.await("1.txt")
-		s.await("[u] allow for this run")
-		s.answer("u")
+		s.await("[r] allow for this run")
+		s.await("[s] allow for this session")
+		s.answer("r")
 		s.await("Two are there.")
 		s.command("AgentsRun fixer second")
-		s.await("[A] always allow")
-		s.answer("A")
+		s.await("[a] allow always in this folder")
+		s.answer("a")
 		s.await("Four are there.")
 		s.command("AgentsRun fixer third")
 		s.await("Five are there.")
 		s.await("Keep or undo 1 file:")
+		s.command("AgentsRun fixer fourth")
+		question := s.await("[n] no")
+		for _, want := range []string{"[y] allow once", "[t] no, and say why", "[c] no, and end the run"} {
+			if !strings.Contains(question, want) {
+				t.Errorf("the question lacks %q:\n%s", want, question)
+			}
+		}
+		s.answer("n")
+		s.await("Then not.")
 		s.send("X")
 		s.await("no run goes on")
 		s.command("qall!")

@@ -138,19 +138,35 @@ func TestNeovimPluginUntrusted(t *testing.T) {
 	})
 }
 
-// TestNeovimPluginWithoutAKey: a run without a key says where one comes from.
+// TestNeovimPluginWithoutAKey: a run without a key says what to do in Neovim, and that helps.
 func TestNeovimPluginWithoutAKey(t *testing.T) {
 	inPlugin(t, func(t *testing.T, n neovimOf) {
-		_, env := perform(t, "# it is not asked\n", patience)
+		_, env := perform(t, "> hello\n< Hello.\n", patience)
 		env = slices.DeleteFunc(env, func(kv string) bool {
-			return strings.HasPrefix(kv, "GEMINI_API_KEY=") || strings.HasPrefix(kv, "GOOGLE_")
+			return strings.HasPrefix(kv, "GEMINI_API_KEY=") || strings.HasPrefix(kv, "GOOGLE_API_KEY=")
 		})
 		s := n.plugged(t, append(env, "AGENTLS_TRUST=1"), notes(t), "note.txt", "")
 		s.await("eggs")
 		s.command("AgentsRun fixer hello")
-		now := s.await("GEMINI_API_KEY")
+		now := s.await(":AgentsKey asks for one")
 		s.keep("without-a-key")
 		t.Logf("no key:\n%s", now)
+		if strings.Contains(now, "export") {
+			t.Error("it names a command of a shell")
+		}
+		s.command("AgentsKey")
+		s.await("Gemini API key:")
+		s.send("test", "Enter")
+		s.await("has the key now")
+		s.command("AgentsRun fixer hello")
+		now = s.await("Hello.")
+		if strings.Contains(now, "test") {
+			t.Errorf("the key is on the screen:\n%s", now)
+		}
+		s.command("qall!")
+
+		s = n.plugged(t, append(env, "AGENTLS_TRUST=1"), notes(t), "note.txt", "")
+		s.await("eggs")
 		s.command("checkhealth agents")
 		t.Logf("health:\n%s", s.await("no key"))
 		s.command("qall!")
@@ -213,11 +229,11 @@ func TestNeovimPluginLeftOpen(t *testing.T) {
 		s.command("tabclose!")
 		s.await("*cancelled")
 		s.command("AgentsRun fixer kill me")
-		s.await("[r] reject")
+		s.await("[n] no")
 		s.command("wincmd p") // leaves the question and lets it wait
 		kill(t, s)
 		s.next("agentls ended here.")
-		s.until("that the question is gone", func(now string) bool { return !strings.Contains(now, "[r] reject") })
+		s.until("that the question is gone", func(now string) bool { return !strings.Contains(now, "[n] no") })
 		s.next("started again")
 		s.command("AgentsSessions")
 		s.await("1: a new session")

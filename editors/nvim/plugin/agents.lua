@@ -23,6 +23,7 @@ command('AgentsTranscript', 'transcript', { nargs = '?', desc = 'Show a session 
 command('AgentsGraph', 'graph', { nargs = '?', complete = agents, desc = 'Show the graph of an agent, and what it does' })
 command('AgentsChanges', 'changes', { nargs = '?', desc = 'Show what agents changed; keep or undo it' })
 command('AgentsTest', 'test', { bang = true, desc = 'Run the tests of this agent or file; with ! all' })
+command('AgentsKey', 'key', { desc = 'Give this Neovim a key for the Gemini API' })
 command('AgentsTrust', 'trust', { desc = 'Trust the agents of this workspace' })
 
 local map = vim.api.nvim_set_keymap

@@ -316,6 +316,10 @@ function M.changes(o)
 end
 
 -- trust serves :AgentsTrust. The server says what trust is about, and asks.
+function M.key()
+  agents.set_key()
+end
+
 function M.trust()
   agents.with_client(function(client)
     agents.request(client, 'workspace/executeCommand', { command = 'agentls.trustWorkspace' }, function(result)

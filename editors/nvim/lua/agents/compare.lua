@@ -22,9 +22,9 @@ local function accept(question, buf, there, decide)
   vim.bo[buf].modified = false
   pcall(vim.cmd, 'tabclose') -- the last tab stays
   if text == question.preview.newText then
-    decide(question, 'once')
+    decide(question, { outcome = 'once' })
   else
-    decide(question, 'modify', { newText = text })
+    decide(question, { outcome = 'modify', modified = { newText = text } })
   end
 end
 

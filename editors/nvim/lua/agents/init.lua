@@ -19,6 +19,7 @@ M.status = nil -- what a server last said of itself (agents/status)
 M.runs = {} -- runs that go on, by id: { agent, session, client (its id) }
 local clients = {} -- ids of clients by root folder
 local waiting = {} -- by client id: functions to call when the server has answered initialize
+local restarting = {} -- root folders whose server is to start again when it has ended
 local ended = {} -- by root folder: when its server ended unexpectedly
 
 local newer = vim.fn.has('nvim-0.11') == 1
@@ -180,6 +181,37 @@ function M.attach(buf)
   end
 end
 
+-- begin starts the server of a folder and has it see what is open.
+local function begin(root)
+  start(root)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    M.attach(buf)
+  end
+end
+
+-- set_key keeps an API key in the environment of this Neovim, which servers get when they start.
+function M.set_key()
+  if next(M.runs) then
+    return M.notify('a run goes on, and servers start again with the key: :AgentsCancel it first', 'WARN')
+  end
+  local key = vim.fn.inputsecret('Gemini API key: ')
+  if key == '' then
+    return
+  end
+  vim.env.GEMINI_API_KEY = key
+  for root, id in pairs(clients) do
+    restarting[root] = true
+    local client = vim.lsp.get_client_by_id(id)
+    if newer then
+      client:stop()
+    else
+      client.stop()
+    end
+  end
+  vim.cmd('redraw')
+  M.notify('this Neovim has the key now; run the agent again')
+end
+
 -- with_client calls a function with the client of the current buffer's workspace, or of
 -- the working directory's, which is started if need be.
 function M.with_client(call)
@@ -236,6 +268,8 @@ function M.explain(err)
   if kind == 'untrusted' then
     local folder = err.data.folder and vim.fn.fnamemodify(vim.uri_to_fname(err.data.folder), ':~') or 'This folder'
     message = folder .. ' is not trusted, so nothing ran.\n:AgentsTrust shows what it brings, and asks.'
+  elseif kind == 'authRequired' and (err.data.command or ''):find('GEMINI_API_KEY', 1, true) then
+    message = 'no key for the Gemini API.\n:AgentsKey asks for one. Get it at https://aistudio.google.com/apikey'
   elseif kind == 'busy' then
     message = message .. ' :AgentsSessions begins another session.'
   end
@@ -263,6 +297,10 @@ function M.exited(code, signal, id)
       M.runs[run] = nil
     end
   end
+  if restarting[root] then
+    restarting[root] = nil
+    return begin(root)
+  end
   -- 15 is how Neovim stops a server that does not end by itself.
   if vim.v.exiting ~= vim.NIL or signal == 15 or (code == 0 and signal == 0) then
     return
@@ -283,10 +321,7 @@ function M.exited(code, signal, id)
     return tell(what .. ': see :checkhealth agents', 'ERROR')
   end
   tell(what .. ' and was started again.', 'WARN')
-  start(root)
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    M.attach(buf)
-  end
+  begin(root)
 end
 
 -- statusline returns what the server does, in a few letters; '' when it does not run.

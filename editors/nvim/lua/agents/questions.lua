@@ -8,15 +8,18 @@ local ui = require('agents.ui')
 local namespace = api.nvim_create_namespace('agents')
 
 local questions = {} -- that wait; the first one is shown
-local keys = { once = 'a', run = 'u', session = 's', always = 'A', reject = 'r', cancel = 'c' }
+-- The letters are those of the chat in a terminal.
+local keys = { once = 'y', run = 'r', session = 's', always = 'a', reject = 'n', cancel = 'c' }
 local words = {
   once = 'allow once',
   run = 'allow for this run',
   session = 'allow for this session',
-  always = 'always allow',
-  reject = 'reject',
-  cancel = 'end the run',
+  always = 'allow always in this folder',
+  reject = 'no',
+  cancel = 'no, and end the run',
 }
+-- Of these the capital letter allows all commands that begin in the same way.
+local lasting = { run = true, session = true, always = true }
 
 local function respond(client, question, answer)
   if vim.lsp.get_client_by_id(client.id) then
@@ -44,26 +47,30 @@ local function close(question)
   show_next()
 end
 
-local function decide(question, outcome, modified)
-  local function send(feedback)
-    if not question.done then
-      close(question)
-      respond(question.client, question, {
-        outcome = outcome,
-        feedback = feedback,
-        modified = modified,
-        prefix = question.prefixed and keys[outcome] ~= 'a' or nil,
-      })
-    end
+local function decide(question, answer)
+  if not question.done then
+    close(question)
+    respond(question.client, question, answer)
   end
-  if outcome ~= 'reject' then
-    return send()
-  end
-  ui.input({ prompt = 'Why not? (Enter: no reason) ' }, function(reason)
+end
+
+local function refuse_with_reason(question)
+  ui.input({ prompt = 'Why not, or what instead? ' }, function(reason)
     if reason then -- else the question stays
-      send(reason ~= '' and reason or nil)
+      decide(question, { outcome = 'reject', feedback = reason ~= '' and reason or nil })
     end
   end)
+end
+
+-- kept_letters are the capital letters that a question offers.
+local function kept_letters(question)
+  local letters = {}
+  for _, option in ipairs(question.prefix and question.options or {}) do
+    if lasting[option.kind] then
+      table.insert(letters, ('[%s]'):format(keys[option.kind]:upper()))
+    end
+  end
+  return table.concat(letters, ' ')
 end
 
 -- may_edit reports whether the person may accept another text than the agent's.
@@ -83,6 +90,9 @@ local function question_lines(question)
     if keys[option.kind] then
       table.insert(offered, ('[%s] %s'):format(keys[option.kind], words[option.kind]))
     end
+    if option.kind == 'reject' then
+      table.insert(offered, '[t] no, and say why')
+    end
   end
   if question.preview and question.preview.kind == 'diff' then
     table.insert(offered, '[d] compare')
@@ -100,7 +110,7 @@ local function question_lines(question)
     end
   end
   if question.prefix then
-    table.insert(lines, ('[p] u, s and A hold for: %s'):format(question.prefixed and question.prefix or 'this command'))
+    table.insert(lines, ('%s the same for all that begins: %s'):format(kept_letters(question), question.prefix))
   end
   table.insert(lines, '')
   local message = ui.lines_of((question.message:gsub('\n+$', '')))
@@ -171,9 +181,20 @@ local function open_question(question)
     })
   end
   for _, option in ipairs(question.options) do
-    if keys[option.kind] then
-      map(keys[option.kind], function()
-        decide(question, option.kind)
+    local key, outcome = keys[option.kind], option.kind
+    if key then
+      map(key, function()
+        decide(question, { outcome = outcome })
+      end)
+    end
+    if question.prefix and lasting[outcome] then
+      map(key:upper(), function()
+        decide(question, { outcome = outcome, prefix = true })
+      end)
+    end
+    if outcome == 'reject' then
+      map('t', function()
+        refuse_with_reason(question)
       end)
     end
   end
@@ -195,12 +216,6 @@ local function open_question(question)
     end)
     map('k', function()
       vim.cmd('normal! \25') -- CTRL-Y
-    end)
-  end
-  if question.prefix then
-    map('p', function()
-      question.prefixed = not question.prefixed
-      draw(question)
     end)
   end
   api.nvim_create_autocmd('WinEnter', {
