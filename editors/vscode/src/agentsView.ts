@@ -19,7 +19,7 @@ const states: Record<string, [icon: string, colour: string, words: string]> = {
 	invalid: ["error", "list.errorForeground", "does not run: see its problems"],
 	shadowed: ["circle-slash", "disabledForeground", "hidden by an agent of the same name"],
 	duplicate: ["warning", "list.warningForeground", "another file has the same name"],
-	untrusted: ["lock", "list.warningForeground", "its folder is not trusted"],
+	untrusted: ["lock", "list.warningForeground", "not trusted"],
 	review: ["eye", "list.warningForeground", "waits for your review"],
 };
 

@@ -22,18 +22,25 @@ export function locateBinary(places: Places, isProgram: (file: string) => boolea
 	if (isProgram(places.bundled)) {
 		return { path: places.bundled };
 	}
-	const [separator, slash, name] = places.windows ? [";", "\\", "agentls.exe"] : [":", "/", "agentls"];
-	for (const folder of places.path.split(separator)) {
-		const file = `${folder.replace(/[\\/]$/, "")}${slash}${name}`;
-		if (folder !== "" && isProgram(file)) {
-			return { path: file };
-		}
+	const path = inPath("agentls", places, isProgram);
+	if (path) {
+		return { path };
 	}
 	return {
 		missing:
 			"The program agentls was not found. Install it (`go install ./cmd/agentls` in its source) so that it is in your PATH, " +
 			"or name its file in the setting agentls.path.",
 	};
+}
+
+/** inPath finds a program in PATH. */
+export function inPath(name: string, places: Pick<Places, "path" | "windows">, isProgram: (file: string) => boolean): string | undefined {
+	const [separator, slash, end] = places.windows ? [";", "\\", ".exe"] : [":", "/", ""];
+	return places.path
+		.split(separator)
+		.filter((folder) => folder !== "")
+		.map((folder) => `${folder.replace(/[\\/]$/, "")}${slash}${name}${end}`)
+		.find(isProgram);
 }
 
 /** tooOld says what to do about a program that does not know this extension's protocol. */

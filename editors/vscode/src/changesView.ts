@@ -139,7 +139,7 @@ export class ChangesView implements vscode.TreeDataProvider<Node>, vscode.TextDo
 		const left = uri.with({ scheme: before, query: node.session });
 		this.texts.set(left.toString(), old);
 		const name = fileName(node.file.uri);
-		await vscode.commands.executeCommand("vscode.diff", left, uri, `${name} (before the agents ↔ now)`, { preview: true });
+		await vscode.commands.executeCommand("vscode.diff", left, uri, `${name} (by agents)`, { preview: true });
 	}
 
 	private async resolve(action: "keep" | "undo", node: Node | undefined): Promise<void> {

@@ -1,15 +1,18 @@
 import * as vscode from "vscode";
 import type { ActivityParams, ContentBlock, RunResult } from "./protocol";
-import { chooseAgent, isSelected, type Runs } from "./runs";
+import { chooseAgent, isSelected, rewoundTo, type Runs } from "./runs";
 import { kindOf, messageOf, type Server } from "./server";
 import { type Entry, Timeline } from "./timeline";
-import { asCode, callEnded, escapeMarkdown, fileName, mayResume, namedAgent } from "./words";
+import { asCode, callEnded, escapeMarkdown, fileName, mayResume, namedAgent, wentBack } from "./words";
 
 /** What a turn of a chat remembers for the next one. */
 interface Memory {
 	session: string;
 	agent: string;
 	run?: string;
+	/** the first and the last event of it, and of those that it led to */
+	began?: number;
+	ended?: number;
 	reason?: RunResult["reason"];
 	handoffs?: string[];
 }
@@ -18,6 +21,11 @@ interface Memory {
 export function chatIsOn(): boolean {
 	const off = vscode.workspace.getConfiguration("chat").get<boolean>("disableAIFeatures", false);
 	return !off && typeof vscode.chat?.createChatParticipant === "function";
+}
+
+/** chatIsUsed reports whether the person talks to agents in the Chat view. */
+export function chatIsUsed(): boolean {
+	return chatIsOn() && vscode.workspace.getConfiguration("agentls").get<string>("conversation", "chat") === "chat";
 }
 
 /** Participant is @agents in the Chat view. */
@@ -59,7 +67,7 @@ export class Participant implements vscode.Disposable {
 				const { session, run } = before;
 				return await this.perform(stream, new ChatView(stream, before.agent), before, (hear) => this.runs.resume(session, run, hear, token));
 			}
-			const parsed = await this.server.request("agents/parse", { text: request.prompt });
+			const [parsed, gone] = await Promise.all([this.server.request("agents/parse", { text: request.prompt }), this.taken(chat, before)]);
 			const agent = namedAgent(parsed) ?? before?.agent ?? (await chooseAgent(this.server, "Which agent is this for?"));
 			if (!agent) {
 				stream.markdown("No agent was chosen. Name one, as in `@agents @reviewer look at this file`, or have one picked with `@auto`.");
@@ -77,11 +85,31 @@ export class Participant implements vscode.Disposable {
 				...(parsed.command ? { command: parsed.command } : {}),
 				...(input.length + blocks.length > 0 ? { input: [...input, ...blocks] } : {}),
 			};
+			if (gone) {
+				stream.markdown(`*${escapeMarkdown(wentBack(gone))}*\n\n`);
+			}
 			const view = new ChatView(stream, parsed.agent ?? ""); // an agent that the person named needs no introduction
 			return await this.perform(stream, view, { session, agent }, (hear) => this.runs.start(task, hear, token));
 		} catch (err) {
 			return { errorDetails: { message: this.explain(err, stream) }, ...(before ? { metadata: before } : {}) };
 		}
+	}
+
+	/** taken returns the first message of a chat that the session went back to before, since its last answer. */
+	private async taken(chat: vscode.ChatContext, before: Memory | undefined): Promise<string | undefined> {
+		const to = before?.ended ? await rewoundTo(this.server, before.session, before.ended).catch(() => undefined) : undefined; // what is wrong the run tells
+		let asked = "";
+		for (const turn of to === undefined ? [] : chat.history) {
+			if (turn instanceof vscode.ChatRequestTurn) {
+				asked = turn.prompt;
+				continue;
+			}
+			const memory = turn.result.metadata as Memory | undefined;
+			if (memory?.session === before?.session && (memory?.began ?? 0) > to!) {
+				return asked;
+			}
+		}
+		return undefined;
 	}
 
 	/** perform shows a run as it goes on. */
@@ -91,10 +119,12 @@ export class Participant implements vscode.Disposable {
 		memory: Memory,
 		go: (hear: (event: ActivityParams) => void) => Promise<RunResult>,
 	): Promise<vscode.ChatResult> {
-		let run = memory.run;
+		let { run } = memory;
+		let [began, ended]: [number | undefined, number | undefined] = [undefined, undefined];
 		try {
 			const result = await go((event) => {
 				run ??= event.run;
+				[began, ended] = [began ?? event.seq, event.seq];
 				view.hear(event);
 			});
 			view.finish(result.error?.message);
@@ -106,13 +136,13 @@ export class Participant implements vscode.Disposable {
 			}
 			const last = result.chain.at(-1)?.agent ?? result.agent;
 			const info = (await this.server.request("agents/list", {})).agents.find((a) => a.name === last);
-			const metadata: Memory = { ...memory, agent: last, run: result.run, reason: result.reason, handoffs: info?.handoffs ?? [] };
+			const metadata: Memory = { ...memory, agent: last, run: result.run, began, ended, reason: result.reason, handoffs: info?.handoffs ?? [] };
 			return { metadata, ...(result.error ? { errorDetails: { message: result.error.message } } : {}) };
 		} catch (err) {
 			view.finish(messageOf(err));
 			const lost = kindOf(err) === "" && run !== undefined;
 			const message = lost ? "The server ended during this run. Press Resume the run to go on." : this.explain(err, stream);
-			return { metadata: { ...memory, ...(run ? { run } : {}), ...(lost ? { reason: "TIMEOUT" } : {}) }, errorDetails: { message } };
+			return { metadata: { ...memory, began, ended, ...(run ? { run } : {}), ...(lost ? { reason: "TIMEOUT" } : {}) }, errorDetails: { message } };
 		}
 	}
 
@@ -120,9 +150,8 @@ export class Participant implements vscode.Disposable {
 		const kind = kindOf(err);
 		if (kind === "authRequired") {
 			stream.button({ command: "agents.setKey", title: "Set API Key" });
-			return `Press Set API Key, then ask again. The server says: ${messageOf(err)}`;
-		}
-		if (kind === "untrusted") {
+			stream.button({ command: "agents.demo", title: "Run the Demo, Which Needs No Key" });
+		} else if (kind === "untrusted") {
 			stream.button({ command: "agentls.trustWorkspace", title: "Review and Trust" });
 		} else if (kind === "unknownAgent") {
 			stream.button({ command: "agents.view.focus", title: "Show Agents" });
@@ -263,8 +292,11 @@ class ChatView {
 
 	private line(entry: Entry & { kind: "line" }, event: ActivityParams): void {
 		if (entry.icon === "question" && event.type === "confirmation.asked") {
-			this.row("question", escapeMarkdown(entry.text));
-			this.stream.button({ command: "agents.answer", title: "Answer…", arguments: [(event.data as { id: string }).id] });
+			const { id, risk } = event.data as { id: string; risk: string };
+			this.row("question", escapeMarkdown(`${entry.text} · ${risk} risk`));
+			for (const [command, title] of [["agents.reject", "Reject"], ["agents.allowOnce", "Allow Once"], ["agents.answer", "All Answers…"]] as const) {
+				this.stream.button({ command, title, arguments: [id] });
+			}
 			return;
 		}
 		if (entry.icon === "error") {

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
-import { chatIsOn } from "./chat";
+import { chatIsUsed } from "./chat";
 import type { Panels } from "./panel";
 import type { Range, ValidateResult } from "./protocol";
 import { chooseAgent, type Runs } from "./runs";
@@ -18,8 +18,7 @@ export interface Parts {
 
 /** talk begins to talk to an agent: in the Chat view, or in a panel of ours. */
 export async function talk(parts: Parts, agent: string, text: string): Promise<void> {
-	const where = vscode.workspace.getConfiguration("agentls").get<string>("conversation", "chat");
-	if (where === "chat" && chatIsOn()) {
+	if (chatIsUsed()) {
 		await vscode.commands.executeCommand("workbench.action.chat.open", {
 			query: `@agents @${agent} ${text}`,
 			isPartialQuery: text === "",

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
-import { accepted, type Choice, choices, heading, pathOf } from "./answers";
+import { accepted, type Choice, choices, heading } from "./answers";
 import { ask } from "./ask";
+import { panelType } from "./panel";
 import type { ConfirmParams, ConfirmResult } from "./protocol";
 import { messageOf, type Server } from "./server";
 import { fileName } from "./words";
@@ -16,6 +17,8 @@ interface Question {
 	answer: (result: ConfirmResult | null) => void;
 	/** closes whatever is open for it */
 	closing: vscode.CancellationTokenSource;
+	/** what it is about was opened: before that nothing allows it */
+	shown: boolean;
 	/** a message about it is shown, or hidden in the list of messages */
 	told: boolean;
 	/** the text that the person may change, once it is shown */
@@ -24,9 +27,9 @@ interface Question {
 
 /**
  * Confirmations shows what agents ask permission for, one question at a time: the
- * change as a diff or the call as a text, and a message with the shortest answers.
- * All answers are a list away (agents.answer). To close one of these answers
- * nothing.
+ * change as a diff or the call as a text. The shortest answers are in its title and where
+ * the person talks to the agent; where that is nowhere, in a message. All answers are a
+ * list away (agents.answer). To close one of these answers nothing.
  */
 export class Confirmations implements vscode.Disposable {
 	private readonly queue: Question[] = [];
@@ -36,7 +39,11 @@ export class Confirmations implements vscode.Disposable {
 	private picker: vscode.QuickPick<Choice & vscode.QuickPickItem> | undefined;
 	readonly onCount = this.counted.event;
 
-	constructor(server: Server) {
+	/** hasButtons reports whether a conversation that is shown has the answers to a question. */
+	constructor(
+		server: Server,
+		private readonly hasButtons: (params: ConfirmParams) => boolean,
+	) {
 		server.answers("agents/confirm", (params, token) => this.confirm(params, token));
 		server.answers("agents/ask", (params, token) => ask(params, token));
 		server.onNotification("agents/confirm/resolved", (p) => this.withdraw(p.id, p.reason));
@@ -47,7 +54,7 @@ export class Confirmations implements vscode.Disposable {
 			vscode.workspace.registerTextDocumentContentProvider(readOnly, this.files),
 			vscode.workspace.registerFileSystemProvider(proposed, this.files, { isCaseSensitive: true }),
 			command("agents.answer", (q) => void this.show(q).then(() => this.offer(q))),
-			command("agents.allowOnce", (q) => this.allow(q)),
+			command("agents.allowOnce", (q) => (q.shown ? this.allow(q) : void this.present(q))),
 			command("agents.reject", (q) => this.settle(q, { outcome: "reject" })),
 			command("agents.rejectWithReason", (q) => void this.rejectWithReason(q)),
 		);
@@ -65,7 +72,7 @@ export class Confirmations implements vscode.Disposable {
 
 	private confirm(params: ConfirmParams, token: vscode.CancellationToken): Promise<ConfirmResult | null> {
 		return new Promise((answer) => {
-			this.queue.push({ params, answer, told: false, closing: new vscode.CancellationTokenSource() });
+			this.queue.push({ params, answer, shown: false, told: false, closing: new vscode.CancellationTokenSource() });
 			token.onCancellationRequested(() => this.withdraw(params.id, "cancelled"));
 			this.changed();
 			if (this.queue.length === 1) {
@@ -93,9 +100,13 @@ export class Confirmations implements vscode.Disposable {
 		}
 	}
 
-	/** present opens what a question is about, which nothing covers, and asks beside it. */
+	/** present opens what a question is about, and asks beside it where no conversation does: a message covers the input of the chat. */
 	private async present(q: Question): Promise<void> {
 		await this.show(q);
+		const answered = !this.queue.includes(q);
+		if (answered || q.told || (q.shown && this.hasButtons(q.params))) {
+			return;
+		}
 		const edit = q.params.preview?.kind === "diff";
 		const [allow, more] = [edit ? "Accept" : "Allow Once", "More Answers…"];
 		const key = process.platform === "darwin" ? "Cmd+Alt+A" : "Ctrl+Alt+A";
@@ -113,21 +124,23 @@ export class Confirmations implements vscode.Disposable {
 	}
 
 	/** show opens what a question is about: a diff, or its facts as a text. */
-	private async show(q: Question): Promise<void> {
+	private async show(q: Question, preserveFocus = true): Promise<void> {
 		const { id, preview, message, agent } = q.params;
-		const options = { preview: true, preserveFocus: true };
+		const options = { preview: true, preserveFocus, viewColumn: columnOfQuestions() };
 		try {
 			if (preview?.kind === "diff") {
 				const name = fileName(preview.uri ?? "file");
-				const path = pathOf(preview.uri) || "/file";
+				const path = preview.uri ? `/${vscode.workspace.asRelativePath(vscode.Uri.parse(preview.uri)).replace(/^\//, "")}` : "/file";
 				const before = this.files.put(readOnly, id, path, preview.oldText ?? "");
 				q.proposal ??= this.files.put(proposed, id, path, preview.newText ?? "");
-				await vscode.commands.executeCommand("vscode.diff", before, q.proposal, `${name} (as ${agent} wants it)`, options);
+				await vscode.commands.executeCommand("vscode.diff", before, q.proposal, `${name} (by ${agent})`, options);
+				q.shown = true;
 				return;
 			}
 			const text = await vscode.workspace.openTextDocument(this.files.put(readOnly, id, "/Question", message));
 			const document = await vscode.languages.setTextDocumentLanguage(text, "agents-question"); // its lines wrap
 			await vscode.window.showTextDocument(document, options);
+			q.shown = true;
 		} catch (err) {
 			void vscode.window.showWarningMessage(`The question could not be shown: ${messageOf(err)}`);
 		}
@@ -138,7 +151,7 @@ export class Confirmations implements vscode.Disposable {
 		const picker = vscode.window.createQuickPick<Choice & vscode.QuickPickItem>();
 		this.picker = picker;
 		picker.title = heading(q.params);
-		picker.placeholder = `${q.params.why.charAt(0).toUpperCase()}${q.params.why.slice(1)}. Escape leaves the question open.`;
+		picker.placeholder = `Escape leaves it open. ${q.params.why.charAt(0).toUpperCase()}${q.params.why.slice(1)}`;
 		picker.ignoreFocusOut = true;
 		picker.items = choices(q.params).map((c) => ({ ...c, label: `$(${c.icon}) ${c.label}` }));
 		picker.onDidAccept(() => {
@@ -173,8 +186,7 @@ export class Confirmations implements vscode.Disposable {
 
 	/** look gives the keyboard to what the question is about. */
 	private async look(q: Question): Promise<void> {
-		await this.show(q);
-		await vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+		await this.show(q, false);
 	}
 
 	private async edit(q: Question): Promise<void> {
@@ -282,6 +294,12 @@ export class Confirmations implements vscode.Disposable {
 		}
 		this.files.drop(q.params.id);
 	}
+}
+
+/** columnOfQuestions is where questions open: not over a conversation that is beside the files. */
+function columnOfQuestions(): vscode.ViewColumn {
+	const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+	return input instanceof vscode.TabInputWebview && input.viewType.endsWith(panelType) ? vscode.ViewColumn.One : vscode.ViewColumn.Active;
 }
 
 /** Proposals holds the texts of questions in memory. */

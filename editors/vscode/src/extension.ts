@@ -26,7 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
 		middleware(() => parts),
 	);
 	const runs = new Runs(server);
-	const confirmations = new Confirmations(server);
+	const confirmations = new Confirmations(server, (asked) => runs.isShown(asked.run) || parts.panels.isShown(asked.session));
 	const panels = new Panels(context, server, confirmations);
 	const tests = new Tests(server);
 	parts = { server, runs, panels, tests };
@@ -125,6 +125,13 @@ async function demo(server: Server): Promise<void> {
 	const program = server.program();
 	if ("missing" in program) {
 		throw new Error(program.missing);
+	}
+	if (!server.finds("go")) {
+		const words = "The demo fixes a program in Go and needs the go command, which is not in your PATH. Install Go from https://go.dev/dl, or write an agent for your own code now.";
+		if (await vscode.window.showWarningMessage(words, "New Agent")) {
+			await vscode.commands.executeCommand("agents.new");
+		}
+		return;
 	}
 	const run = new vscode.ProcessExecution(program.path, ["demo"]);
 	const task = new vscode.Task({ type: "process" }, vscode.TaskScope.Workspace, "Agents Demo", "agentls", run, []);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import { chatIsUsed } from "./chat";
 import type { Confirmations } from "./confirm";
 import type { FromPage, ToPage } from "./messages";
 import { page } from "./page";
@@ -8,6 +9,9 @@ import { editorContext, startRun } from "./runs";
 import { messageOf, type Server } from "./server";
 import { Timeline } from "./timeline";
 import { clip } from "./words";
+
+/** The type of the panels, by which their tabs are known. */
+export const panelType = "agents.session";
 
 /** How long changes are gathered before the page is told. */
 const gatherMs = 16;
@@ -25,6 +29,11 @@ export class Panels implements vscode.Disposable {
 		private readonly server: Server,
 		private readonly confirmations: Confirmations,
 	) {}
+
+	/** isShown reports whether a session is in sight in a panel of its own. */
+	isShown(session: string): boolean {
+		return this.open.get(session)?.visible ?? false;
+	}
 
 	/** show shows a session; with a text it is put to the agent. */
 	async show(session: string, agent?: string, text?: string): Promise<void> {
@@ -72,7 +81,8 @@ class Panel {
 	) {
 		const media = vscode.Uri.joinPath(context.extensionUri, "media");
 		const out = vscode.Uri.joinPath(context.extensionUri, "out");
-		this.view = vscode.window.createWebviewPanel("agents.session", "Agents", vscode.ViewColumn.Beside, {
+		const column = chatIsUsed() ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside; // beside a chat two columns are narrow
+		this.view = vscode.window.createWebviewPanel(panelType, "Agents", column, {
 			enableScripts: true,
 			retainContextWhenHidden: true,
 			localResourceRoots: [media, out],
@@ -99,6 +109,10 @@ class Panel {
 
 	onClose(closed: () => void): void {
 		this.view.onDidDispose(closed);
+	}
+
+	get visible(): boolean {
+		return this.view.visible;
 	}
 
 	reveal(): void {

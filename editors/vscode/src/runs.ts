@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { ask } from "./ask";
-import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, HandoffStarted, Requests, RunParams, RunResult } from "./protocol";
+import type { ActivityParams, AgentInfo, ContentBlock, EditorContext, HandoffStarted, Requests, Rewound, RunParams, RunResult } from "./protocol";
 import { memberOf, type Server } from "./server";
 
 /** What to run. */
@@ -18,6 +18,8 @@ export interface Task {
 export class Runs {
 	/** the sessions of this window, the newest last */
 	readonly sessions = new Set<string>();
+	/** the runs that a chat shows now, each with those that it led to */
+	private readonly families = new Set<Set<string>>();
 	private readonly noticed = new vscode.EventEmitter<void>();
 	/** something that views show has changed */
 	readonly onNews = this.noticed.event;
@@ -44,6 +46,11 @@ export class Runs {
 		return this.follow(run, hear, token, go) as Promise<RunResult>;
 	}
 
+	/** isShown reports whether a chat shows a run as it goes on. */
+	isShown(run: string): boolean {
+		return [...this.families].some((family) => family.has(run));
+	}
+
 	private async follow<R>(
 		run: string,
 		hear: (event: ActivityParams) => void,
@@ -51,6 +58,7 @@ export class Runs {
 		go: () => Promise<R>,
 	): Promise<R> {
 		const family = new Set([run]);
+		this.families.add(family);
 		const listening = this.server.onActivity((e) => {
 			if (e.parentRun && e.run && family.has(e.parentRun)) {
 				family.add(e.run);
@@ -67,6 +75,7 @@ export class Runs {
 		try {
 			return await go();
 		} finally {
+			this.families.delete(family);
 			listening.dispose();
 			cancelling.dispose();
 		}
@@ -78,6 +87,19 @@ export class Runs {
 			this.sessions.add(session);
 		}
 	}
+}
+
+/** rewoundTo returns the event to which a session last went back since an event; undefined where it did not. */
+export async function rewoundTo(server: Server, session: string, since: number): Promise<number | undefined> {
+	let to: number | undefined;
+	for (let from = since + 1, more = true; more; ) {
+		const page = await server.request("agents/subscribe", { session, fromSeq: from });
+		for (const e of page.events) {
+			to = e.type === "rewound" ? (e.data as Rewound).toSeq : to;
+		}
+		[from, more] = [page.nextSeq, page.more];
+	}
+	return to;
 }
 
 /** startRun starts a run; the person is asked for inputs that its agent needs. */

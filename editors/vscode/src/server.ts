@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import * as vscode from "vscode";
 import type { CloseAction, ErrorHandler, LanguageClient, LanguageClientOptions, Middleware } from "vscode-languageclient/node";
-import { locateBinary, tooOld } from "./binary";
+import { inPath, locateBinary, tooOld } from "./binary";
 import type { ActivityParams, ClientCapabilities, ClientNotifications, Notifications, Questions, Requests, StatusParams } from "./protocol";
 import { clip } from "./words";
 
@@ -75,6 +75,11 @@ export class Server implements vscode.Disposable {
 			},
 			isProgram,
 		);
+	}
+
+	/** finds reports whether a program is in PATH. */
+	finds(name: string): boolean {
+		return inPath(name, { path: process.env.PATH ?? "", windows: process.platform === "win32" }, isProgram) !== undefined;
 	}
 
 	/** start starts the server, and tells the person what to do where that fails. */
@@ -329,8 +334,16 @@ function isProgram(file: string): boolean {
 	}
 }
 
+/** What to do without a key: what the server says of it is for a shell. */
+const needsKey =
+	"No key for the Gemini API is set. Run the command Agents: Set API Key, then ask again. You get a key at https://aistudio.google.com/apikey.";
+
 /** messageOf is what to tell a person of an error. */
 export function messageOf(err: unknown): string {
+	const { kind, command } = dataOf(err);
+	if (kind === "authRequired" && command?.includes(secretName)) {
+		return needsKey;
+	}
 	return err instanceof Error ? err.message : String(err);
 }
 
@@ -356,6 +369,6 @@ export function memberOf(err: unknown): string {
 	return dataOf(err).path ?? "";
 }
 
-function dataOf(err: unknown): { kind?: string; path?: string } {
+function dataOf(err: unknown): { kind?: string; path?: string; command?: string } {
 	return (err instanceof Error && "data" in err ? (err.data as object | undefined) : undefined) ?? {};
 }

@@ -121,7 +121,8 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
 		if (what) {
 			const { files, left } = await this.parts.server.request("agents/session/rewind", { session: s.session, toSeq: at, files: what.files });
 			const kept = left.length > 0 ? ` ${plural(left.length, "file")} stayed: ${left[0]!.why}` : "";
-			void vscode.window.showInformationMessage(`The session went back. ${plural(files.length, "file")} restored.${kept}`);
+			const words = "What came later still stands in the chat, but is no longer part of the conversation.";
+			void vscode.window.showInformationMessage(`The session went back. ${plural(files.length, "file")} restored.${kept} ${words}`);
 		}
 	}
 

@@ -32,7 +32,7 @@ export class Status implements vscode.Disposable {
 		} else if (this.confirmations.waiting > 0) {
 			const n = this.confirmations.waiting;
 			text = `$(bell-dot) Agents: waiting for you${n > 1 ? ` (${n})` : ""}`;
-			[tooltip, colour] = ["An agent asks for your permission. Click to answer.", "statusBarItem.warningBackground"];
+			[tooltip, colour] = ["An agent asks for your permission. Click to see all answers.", "statusBarItem.warningBackground"];
 		} else if (health.status.activeRuns > 0) {
 			text = `$(loading~spin) Agents: ${health.status.activeRuns} running`;
 			tooltip = "Click to cancel, or to see the sessions";

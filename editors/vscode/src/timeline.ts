@@ -1,6 +1,6 @@
 // What a person sees of a session: its events, folded into entries. No editor API here.
 import type { ActivityParams, Events, RunFinished, Todo } from "./protocol";
-import { callEnded, clip, ending, guardLine, inputText, spent, toolOutcome, toolTitle } from "./words";
+import { callEnded, clip, ending, guardLine, inputText, spent, toolOutcome, toolTitle, wentBack } from "./words";
 
 /** An event whose data this version knows. */
 export type Known = { [K in keyof Events]: Omit<ActivityParams, "type" | "data"> & { type: K; data: Events[K] } }[keyof Events];
@@ -21,6 +21,7 @@ export type Entry = { id: string; run: string } & (
 export class Timeline {
 	readonly entries: Entry[] = [];
 	private readonly byId = new Map<string, Entry>();
+	private readonly asked: { seq: number; text: string }[] = [];
 	private readonly titles = new Map<string, string>();
 	private changed: Entry[] = [];
 	private agent = "";
@@ -38,7 +39,7 @@ export class Timeline {
 		const e = event as Known;
 		switch (e.type) {
 			case "run.started":
-				return e.parentRun ? undefined : this.add({ id: this.id(), run, kind: "user", text: inputText(e.data.input) });
+				return e.parentRun ? undefined : this.ask(run, e.seq, inputText(e.data.input));
 			case "input":
 				return this.add({ id: this.id(), run, kind: "user", text: inputText(e.data.input) });
 			case "content.delta":
@@ -76,12 +77,23 @@ export class Timeline {
 				return this.line(run, "warning", `The agent repeats itself${e.data.what ? `: ${clip(e.data.what, 120)}` : ""}`);
 			case "context.compressed":
 				return e.data.status === "COMPRESSED" ? this.line(run, "info", "The conversation was summed up to make room.") : undefined;
+			case "rewound": {
+				const gone = this.asked.find((one) => one.seq > e.data.toSeq);
+				return gone && this.line(run, "info", wentBack(gone.text));
+			}
+			case "forked":
+				return e.data.from ? this.line(run, "info", "Forked: what you say here goes on from this point. The Chat view stays with the session that it had.") : undefined;
 			case "run.state":
 				return e.data.to === "paused" ? this.line(run, "warning", `Paused: ${e.data.why ?? "it can be resumed"}`) : undefined;
 			case "run.finished":
 				return this.add({ id: this.id(), run, kind: "end", result: e.data, text: this.ending(e.data), spent: spent(e.data) });
 		}
 		return undefined;
+	}
+
+	private ask(run: string, seq: number, text: string): Entry {
+		this.asked.push({ seq, text });
+		return this.add({ id: this.id(), run, kind: "user", text });
 	}
 
 	/** ending is how a run ended, without an error that the row above has. */

@@ -80,6 +80,11 @@ export function ending(result: Pick<RunFinished, "reason" | "error">): string {
 	return said !== "" && result.error ? `${said.replace(/\.$/, "")}: ${result.error.message}` : said;
 }
 
+/** wentBack says what a rewind took out of a conversation that still shows it; text is the first message of it. */
+export function wentBack(text: string): string {
+	return `The session went back to before “${clip(text, 80)}”. What stands above from there on is no longer part of the conversation.`;
+}
+
 /** mayResume reports whether a run that ended so can go on. */
 export function mayResume(reason: RunFinished["reason"]): boolean {
 	return reason === "TIMEOUT" || reason === "MAX_TURNS";
@@ -96,9 +101,9 @@ export function count(n: number): string {
 }
 
 /** spent is what a run used, in one line. */
-export function spent(result: Pick<RunFinished, "turns" | "toolCalls" | "usage" | "cost">): string {
-	const parts = [plural(result.turns, "turn"), plural(result.toolCalls, "tool call")];
-	parts.push(`${count(result.usage.inputTokens)} tokens in, ${count(result.usage.outputTokens + result.usage.thoughtTokens)} out`);
+export function spent(result: Pick<RunFinished, "turns" | "usage" | "cost">): string {
+	const { inputTokens, outputTokens, thoughtTokens } = result.usage;
+	const parts = [plural(result.turns, "turn"), `${count(inputTokens + outputTokens + thoughtTokens)} tokens`];
 	if (result.cost) {
 		parts.push(`${result.cost.estimated ? "about " : ""}${result.cost.amount.toFixed(4)} ${result.cost.currency}`);
 	}

@@ -92,3 +92,18 @@ test("an error that a run ends with is shown once", () => {
 	assert.equal(end(event("error", { message: "another" })), "The run failed: no such luck");
 	assert.equal(end(), "The run failed: no such luck");
 });
+
+test("a rewind names the first message that it took back, and a fork says where it goes on", () => {
+	const t = new Timeline();
+	const said = (text: string) => event("run.started", { input: [{ type: "text", text }] });
+	t.apply(said("first"));
+	const second = said("second");
+	t.apply(second);
+	t.apply(said("third"));
+	const [line] = t.apply(event("rewound", { toSeq: second.seq - 1, files: [] }));
+	assert.match(line?.kind === "line" ? line.text : "", /went back to before “second”/);
+	assert.equal(t.apply(event("rewound", { toSeq: 1000, files: [] })).length, 0);
+	assert.equal(t.apply(event("forked", { session: "other", atSeq: 3 })).length, 0);
+	const [fork] = t.apply(event("forked", { session: "other", atSeq: 3, from: true }));
+	assert.match(fork?.kind === "line" ? fork.text : "", /goes on from this point/);
+});

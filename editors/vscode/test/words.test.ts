@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, asCode, clip, count, ending, escapeMarkdown, namedAgent, toolOutcome, toolTitle } from "../src/words";
+import { ago, asCode, clip, count, ending, escapeMarkdown, namedAgent, spent, toolOutcome, toolTitle } from "../src/words";
 
 test("a call is named by its file, else by what it is about", () => {
 	assert.equal(toolTitle({ name: "read_file", args: { file_path: "x/a.ts" }, path: "file:///w/x/a%20b.ts" }), "read_file a b.ts");
@@ -30,6 +30,8 @@ test("texts of others cannot be read as Markdown", () => {
 });
 
 test("numbers and times are short", () => {
+	const usage = { inputTokens: 100, outputTokens: 10, thoughtTokens: 5, cachedTokens: 0, totalTokens: 115 };
+	assert.equal(spent({ turns: 2, usage, cost: { amount: 0.0002, currency: "USD", estimated: true, enforced: false } }), "2 turns · 115 tokens · about 0.0002 USD");
 	assert.equal(count(999), "999");
 	assert.equal(count(7600), "7.6k");
 	assert.equal(count(76_000), "76k");

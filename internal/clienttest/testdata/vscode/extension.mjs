@@ -1,7 +1,7 @@
 // A person at VS Code with our extension: goes through the list of the
 // specification (14.4).
 import fs from 'node:fs'
-import { answer, choose, command, down, enter, find, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tabTo, tell, toast, toRow } from './window.mjs'
+import { answer, asked, choose, command, down, enter, find, frame, idle, inView, killed, open, outside, page, press, row, say, shot, status, tabTo, tell, toast, toRow } from './window.mjs'
 
 /** partInView is the row of one part of a file's changes. */
 const partInView = (name) => inView('').filter({ hasText: new RegExp(`^${name}$`) }).first()
@@ -99,8 +99,7 @@ await tell({
   },
   async 'asks and is refused' () {
     await say('@agents run a command')
-    await toast('wants to run bash').waitFor()
-    await status('waiting for you')
+    await asked('bash echo danger')
     const whole = await page.locator('.editor-instance .view-lines').first().innerText()
     await shot('question-command')
     await page.keyboard.press('Control+Alt+a')
@@ -114,7 +113,7 @@ await tell({
   },
   async 'shows a change' () {
     await say('@agents buy oats')
-    await toast('wants to run edit_file').waitFor()
+    await asked('edit_file note.txt')
     await page.waitForSelector('.monaco-diff-editor .view-line:has-text("oat milk")')
   },
   async 'accepts it after an edit' () {
@@ -135,7 +134,7 @@ await tell({
       .some((d) => getComputedStyle(d).backgroundColor !== 'rgba(0, 0, 0, 0)'))
     await toRow('note.txt')
     await page.keyboard.press('Enter')
-    await page.waitForSelector('.tab.active:has-text("before the agents")')
+    await page.waitForSelector('.tab.active:has-text("note.txt (by agents)")')
   },
   async 'undoes it' () {
     await decide('Undo', 'note.txt')
@@ -167,10 +166,19 @@ await tell({
     await row('The conversation and the files').waitFor()
     await shot('what-goes-back')
     await choose('The conversation and the files')
-    const said = toast('The session went back')
+    const said = toast('no longer part of the conversation')
     await said.waitFor()
     await page.waitForSelector('.view-line:has-text("first")')
-    return said.locator('.notification-list-item-message').innerText()
+    const toasted = await said.locator('.notification-list-item-message').innerText()
+    await say('@agents what is next')
+    await answer('Whatever you like').waitFor()
+    await shot('told-in-chat')
+    const text = await answer('Whatever you like').innerText()
+    if (!/^\W*Agents\s+The session went back to before “change the ends”/.test(text)) throw new Error('the chat does not say what went: ' + text)
+    await say('@agents and then')
+    await answer('Nothing more').waitFor()
+    if ((await answer('Nothing more').innerText()).includes('went back')) throw new Error('it is said twice')
+    return `${toasted} | ${text.replaceAll('\n', ' ')}`
   },
   async 'forks' () {
     await command('Agents: Fork Session')
@@ -180,6 +188,7 @@ await tell({
     await choose('run a command')
     await frame().locator('.entry.text:has-text("Once upon a time")').waitFor()
     const text = await frame().locator('#timeline').innerText()
+    if (!text.includes('Forked: what you say here')) throw new Error('the fork does not say what it is: ' + text)
     if (text.includes('run a command')) throw new Error('the fork has what came later: ' + text)
     await inView('(fork)').first().waitFor()
     await shot('forked')
@@ -192,8 +201,9 @@ await tell({
     await page.keyboard.type('oranges\n')
     await page.waitForSelector('.tab.active.dirty')
     await say('@agents count the list')
-    await toast('wants to run bash').waitFor()
-    await command('Agents: Allow Once')
+    await asked('bash cat list.txt')
+    await tabTo('Allow Once', 'Shift+Tab')
+    await page.keyboard.press('Enter')
     await answer('It has oranges').waitFor()
     await page.waitForSelector('.tab.dirty:has-text("list.txt")', { state: 'detached' })
   },
@@ -214,6 +224,11 @@ await tell({
     await find('@fixer')
     await command('Show CodeLens Commands for Current Line')
     await choose('Run')
+    const asks = toast('wants to run bash') // it comes from no conversation
+    await asks.locator('.monaco-button:has-text("Allow Once")').waitFor()
+    await shot('asked-inline')
+    await command('Agents: Allow Once')
+    await asks.waitFor({ state: 'detached' })
     await page.waitForSelector('.view-line:has-text("The list lacks bread")')
   },
   async 'has a type error fixed' () {
@@ -223,7 +238,7 @@ await tell({
     await page.waitForSelector('.squiggly-error')
     await shot('type-error')
     await say('@agents repair the types')
-    await toast('wants to run edit_file').waitFor()
+    await asked('edit_file app.ts')
     const disk = fs.readFileSync(`${process.env.WORK}/app.ts`, 'utf8')
     if (disk.includes('label')) throw new Error('the buffer was saved before the agent saw it: ' + disk)
     await command('Agents: Allow Once')

@@ -42,6 +42,9 @@ await tell({
   async 'says that a key is missing' () {
     await say('@agents @main hello')
     await page.locator('.interactive-response .monaco-button:has-text("Set API Key")').first().waitFor()
+    const text = await answer('No key for the Gemini API').innerText()
+    if (!text.includes('Agents: Set API Key') || /export|agentls demo/.test(text)) throw new Error('the advice is for a shell: ' + text)
+    await page.locator('.interactive-response .monaco-button:has-text("Run the Demo")').first().waitFor()
     return (await page.locator('.interactive-response').last().innerText()).replaceAll('\n', ' ')
   },
   async 'takes a key' () {

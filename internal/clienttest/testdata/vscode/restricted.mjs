@@ -1,5 +1,5 @@
 // A folder that neither VS Code nor agentls trusts, which names a program of its own.
-import { command, idle, inView, page, shot, status, tell } from './window.mjs'
+import { command, idle, inView, page, shot, status, tell, toast } from './window.mjs'
 
 await tell({
   async 'folder in restricted mode' () {
@@ -14,6 +14,16 @@ await tell({
     if (list.some((l) => /fixer/.test(l))) throw new Error('an agent of the folder can be asked: ' + list)
     await page.keyboard.press('Escape')
     return list.join(' | ').replaceAll('\n', ' ')
+  },
+  async 'demo without Go' () {
+    await command('Agents: Run the Demo')
+    const t = toast('the go command, which is not in your PATH')
+    await t.locator('.monaco-button:has-text("New Agent")').waitFor()
+    await shot('demo-without-go')
+    if (await page.locator('.terminal-wrapper').count() > 0) throw new Error('a terminal opens')
+    const said = await t.locator('.notification-list-item-message').innerText()
+    await command('Notifications: Clear All Notifications')
+    return said
   },
   async 'folder that is on no disk' () {
     await page.goto(process.env.URL.replace(/folder=.*/, 'folder=memory:/notes'))

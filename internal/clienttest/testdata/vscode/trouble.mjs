@@ -2,7 +2,7 @@
 // old, one that ends; a question that outlives its run; answers that are huge or hostile;
 // a binary file; a second window.
 import fs from 'node:fs'
-import { answer, choose, command, frame, idle, inView, killed, look, open, outside, page, say, serverPid, settings, shot, status, tell, toast, toRow, trust, window } from './window.mjs'
+import { answer, asked, choose, command, frame, idle, inView, killed, look, open, outside, page, say, serverPid, settings, shot, status, tell, toast, toRow, trust, window } from './window.mjs'
 
 const { DIR, OLD } = process.env
 const before = page
@@ -69,14 +69,13 @@ await tell({
   },
   async 'question of a run that ends' () {
     await say('@agents buy oats')
-    await toast('wants to run edit_file').waitFor()
+    await asked('edit_file note.txt')
     await page.waitForSelector('.monaco-diff-editor .view-line:has-text("oat milk")')
     await shot('open-question')
     await command('Chat: Open Chat')
     await page.keyboard.press('Control+Escape')
     await page.waitForSelector('.monaco-diff-editor', { state: 'detached' })
     await idle()
-    await page.waitForSelector('.notification-toast:has-text("wants to run")', { state: 'detached' })
   },
   async 'long answer' () {
     const at = Date.now()
@@ -100,7 +99,7 @@ await tell({
   },
   async 'binary file of a command' () {
     await say('@agents paint by a command')
-    await toast('wants to run bash').waitFor()
+    await asked('bash ')
     await command('Agents: Allow Once')
     await answer('It is painted').waitFor()
     await command('Agents: Focus on Changes View')
@@ -133,6 +132,26 @@ await tell({
     if (await text.locator('img, script, iframe, b, a:not([href^="http"])').count() > 0) throw new Error(await text.innerHTML())
     if (outside.size > 0) throw new Error('the answer made a request: ' + [...outside])
     return (await text.innerText()).replaceAll('\n', ' ')
+  },
+  async 'question beside a panel' () {
+    settings({ 'agentls.conversation': 'panel' })
+    await open('note.txt')
+    await command('Agents: Ask an Agent in a Panel')
+    await choose('fixer')
+    await page.locator('iframe.webview.ready').nth(2).waitFor()
+    await frame().locator('#agent option').first().waitFor({ state: 'attached' })
+    await frame().locator('#input').focus()
+    await page.keyboard.type('buy tea')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.monaco-diff-editor .view-line:has-text("tea")')
+    await frame().locator('#answer').waitFor() // the question is not opened over the panel
+    await shot('question-beside-a-panel')
+    if (await toast('wants to run').count() > 0) throw new Error('a message covers the input of the panel')
+    await frame().locator('#answer').focus()
+    await page.keyboard.press('Enter')
+    await choose('Reject')
+    await frame().locator('.entry.text:has-text("no tea then")').waitFor()
+    settings({})
   },
   async 'document that is no file' () {
     await command('File: New Untitled Text File')

@@ -141,6 +141,20 @@ export const idle = () => page.waitForSelector('.statusbar-item:has-text("Agents
 export const inView = (text) => page.locator(`.part.sidebar .pane-body .monaco-list-row:has-text("${text}")`)
 export const frame = () => page.frameLocator('iframe.webview.ready').last().frameLocator('#active-frame')
 
+/** asked waits for a question in the chat, which no message repeats and whose input nothing covers. */
+export async function asked (text) {
+  await answer(`Waiting for you: ${text}`).locator('.monaco-button:has-text("Allow Once")').last().waitFor()
+  await status('waiting for you')
+  if (await toast('wants to run').count() > 0) throw new Error('a message covers the input of the chat')
+  const covered = await page.evaluate(() => {
+    const input = document.querySelector('.interactive-input-part .monaco-editor')
+    const { left, top, width, height } = input.getBoundingClientRect()
+    const above = document.elementFromPoint(left + width / 2, top + height / 2)
+    return input.contains(above) ? '' : above.outerHTML.slice(0, 200)
+  })
+  if (covered) throw new Error('the input of the chat is covered: ' + covered)
+}
+
 /** toRow gives the keyboard to the first row of the Changes view. */
 export async function toRow (text) {
   const row = page.locator(`.part.sidebar .monaco-list:focus .monaco-list-row.focused:has-text("${text}")`).first()
