@@ -237,7 +237,8 @@ func restrictedInVSCode(t *testing.T) {
 	if err := os.Chmod(filepath.Join(work, "evil"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	env = append(env, "PATH="+t.TempDir(), "SHELL=/bin/false") // without Go, also in the shell that VS Code asks
+	// There is no Go, nor does the shell tell VS Code of one.
+	env = append(env, "PATH="+t.TempDir(), "SHELL=/bin/true")
 	v := startVSCodeWith(t, env, work, light+`, "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never"`,
 		func(v *vscode) { installExtension(t, v) })
 	v.tell("restricted.mjs", story{"restricted", 1280})

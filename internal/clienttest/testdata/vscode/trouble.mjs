@@ -211,7 +211,7 @@ await tell({
     await t.locator('.monaco-button:has-text("Start Again")').first().click()
     await idle()
     const panel = page.frameLocator('iframe.webview.ready').first().frameLocator('#active-frame')
-    await panel.locator('#send:has-text("Send")').waitFor() // the run that was cut off does not go on
+    await panel.locator('#send:has-text("Send")').waitFor({ state: 'attached' }) // the run that was cut off does not go on
     if (await toast('Pending response').count() > 0) throw new Error('a view tells that its connection ended')
     return said
   }

@@ -149,8 +149,8 @@ export async function asked (text) {
   const covered = await page.evaluate(() => {
     const input = document.querySelector('.interactive-input-part .monaco-editor')
     const { left, top, width, height } = input.getBoundingClientRect()
-    const above = document.elementFromPoint(left + width / 2, top + height / 2)
-    return input.contains(above) ? '' : above.outerHTML.slice(0, 200)
+    const above = document.elementFromPoint(left + width / 2, top + height / 2).closest('.notifications-toasts, .notifications-center')
+    return above?.outerHTML.slice(0, 200)
   })
   if (covered) throw new Error('the input of the chat is covered: ' + covered)
 }
