@@ -19,7 +19,7 @@ M.status = nil -- what a server last said of itself (agents/status)
 M.runs = {} -- runs that go on, by id: { agent, session, client (its id) }
 local clients = {} -- ids of clients by root folder
 local waiting = {} -- by client id: functions to call when the server has answered initialize
-local restarting = {} -- root folders whose server is to start again when it has ended
+local restarting = {} -- by root folder whose server is ending: functions to call with the next one
 local ended = {} -- by root folder: when its server ended unexpectedly
 
 local newer = vim.fn.has('nvim-0.11') == 1
@@ -200,7 +200,7 @@ function M.set_key()
   end
   vim.env.GEMINI_API_KEY = key
   for root, id in pairs(clients) do
-    restarting[root] = true
+    restarting[root] = {}
     local client = vim.lsp.get_client_by_id(id)
     if newer then
       client:stop()
@@ -218,6 +218,9 @@ function M.with_client(call)
   local path = M.file(0)
   local cwd = vim.fn.getcwd()
   local root = vim.b.agents_root or (path and root_of(path)) or root_of(cwd .. '/x') or cwd
+  if restarting[root] then
+    return table.insert(restarting[root], call)
+  end
   local id = start(root)
   if not id then
     return
@@ -297,9 +300,12 @@ function M.exited(code, signal, id)
       M.runs[run] = nil
     end
   end
-  if restarting[root] then
-    restarting[root] = nil
-    return begin(root)
+  local calls = restarting[root]
+  restarting[root] = nil
+  if calls then
+    begin(root)
+    waiting[clients[root] or 0] = calls
+    return
   end
   -- 15 is how Neovim stops a server that does not end by itself.
   if vim.v.exiting ~= vim.NIL or signal == 15 or (code == 0 and signal == 0) then
