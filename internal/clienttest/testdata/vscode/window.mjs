@@ -82,7 +82,7 @@ export async function down (focused, is) {
 export async function open (file) {
   await quick('Control+p')
   await page.keyboard.type(file)
-  await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${file}")`)
+  await page.waitForSelector(`.quick-input-list .monaco-list-row.focused:has-text("${file}")`) // the list may still be of what was open
   await page.keyboard.press('Enter')
   await page.waitForSelector(`.tab.active:has-text("${file}")`)
 }
