@@ -167,7 +167,7 @@ func (s *Service) runConfig(b *beginning, usable run.Tools) run.Config {
 		Env: tool.Env{
 			Session: conv.ID, Folder: b.folder, Blobs: conv.Blobs(), Files: p.Frontend,
 			Edits: p.Frontend.Edits(live.ID), Languages: p.Frontend.Languages(),
-			Ask: p.Frontend.Ask(conv.ID, live.ID, b.def.Name), Seen: conv.seenOf(about.ContextID()), Now: s.Now,
+			Ask: p.Frontend.Ask(conv.ID, live.ID, b.def.Name), Seen: conv.lookupSeen(about.ContextID()), Now: s.Now,
 			Environ: s.Environ, Slots: s.slots, Home: s.Home, State: s.State, Sandbox: b.settings.Sandbox,
 			Survey: func(ctx context.Context, folder string) (tool.Places, error) {
 				return s.survey.Look(ctx, folder, s.Settings(b.folder).Deny)

@@ -270,7 +270,7 @@ func TestUndoneIsNotWhatTheAgentSaw(t *testing.T) {
 	h := begins(t)
 	h.has(t, "a", eight)
 	h.works("r1", h.writes("a", swap(eight, "2=b 5=e")))
-	env := &tool.Env{Folder: h.folder, Folders: []string{h.folder}, Files: h.site, Edits: h.Edits("r2"), Seen: h.conv.seenOf("main"), Call: "c"}
+	env := &tool.Env{Folder: h.folder, Folders: []string{h.folder}, Files: h.site, Edits: h.Edits("r2"), Seen: h.conv.lookupSeen("main"), Call: "c"}
 	env.Seen.Note(h.path("a"), digestOf(swap(eight, "2=b 5=e")))
 	edit := func() error {
 		i := slices.IndexFunc(builtin.Tools(), func(t tool.Tool) bool { return t.Spec().Name == "edit_file" })

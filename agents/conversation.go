@@ -80,7 +80,7 @@ func (s *Service) approval(c *conversation, own Approval) Approval {
 	return s.approvalOf(c)
 }
 
-func (c *conversation) seenOf(contextID string) *tool.Seen {
+func (c *conversation) lookupSeen(contextID string) *tool.Seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen[contextID] == nil {

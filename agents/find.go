@@ -102,9 +102,9 @@ func (s *Service) locate(env *tool.Env, additional []string) {
 	}
 }
 
-// hiddenBy returns the agent that a project's agent of the same name hides, nil
+// hiddenAgent returns the agent that a project's agent of the same name hides, nil
 // for none.
-func (s *Service) hiddenBy(name string) *definition.Definition {
+func (s *Service) hiddenAgent(name string) *definition.Definition {
 	for _, e := range s.Agents().Entries() { // by scope: the first is the one that would count
 		if d := e.Definition; e.State == registry.Shadowed && d.Name == name && !d.FromProject() {
 			if ok, _ := d.Usable(); ok {
@@ -119,7 +119,7 @@ func (s *Service) hiddenBy(name string) *definition.Definition {
 // untrusted folder: nothing of such a folder takes effect, so it hides nothing either.
 func (s *Service) unhide(def *definition.Definition, name string) *definition.Definition {
 	if def.FromProject() && !s.Trusted(def.Folder) {
-		if own := s.hiddenBy(name); own != nil {
+		if own := s.hiddenAgent(name); own != nil {
 			return own
 		}
 	}

@@ -248,24 +248,11 @@ func (s *Service) Graph(def *definition.Definition, folder, runID string) (graph
 
 // sessionWith returns the session that has a run, to be read.
 func (s *Service) sessionWith(id string) (*session.Session, error) {
-	for _, open := range s.Sessions.Live() {
-		if _, ok := open.Run(id); ok {
-			return open, nil
-		}
-	}
-	all, err := s.Sessions.List()
+	name, _, err := s.runsWith(id)
 	if err != nil {
 		return nil, err
 	}
-	for _, info := range all {
-		if info.Problem != "" {
-			continue
-		}
-		if _, runs, err := s.Sessions.Peek(info.Session); err == nil && hasRun(runs, id) {
-			return s.read(info.Session)
-		}
-	}
-	return nil, unknownRun(id)
+	return s.read(name)
 }
 
 // network is who hands over to whom, beginning with an agent.
@@ -308,7 +295,7 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 
 // AgentOfRun returns the agent of a run of any session. The error has the reason unknownRun.
 func (s *Service) AgentOfRun(id string) (string, error) {
-	runs, err := s.runsWith(id)
+	_, runs, err := s.runsWith(id)
 	if err != nil {
 		return "", err
 	}

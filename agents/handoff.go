@@ -255,7 +255,7 @@ func holds(runs []session.Run, r session.Run) (last session.Run, pending bool) {
 // its reason, time and tokens. It takes no lock, also where another daemon has the
 // session. The error has the reason unknownRun.
 func (s *Service) Chain(id string) ([]activity.Link, error) {
-	runs, err := s.runsWith(id)
+	_, runs, err := s.runsWith(id)
 	if err != nil {
 		return nil, err
 	}
@@ -287,26 +287,26 @@ func (s *Service) Chain(id string) ([]activity.Link, error) {
 	}
 }
 
-// runsWith returns the runs of the session that has a run.
-func (s *Service) runsWith(id string) ([]session.Run, error) {
+// runsWith returns the session that has a run, and its runs.
+func (s *Service) runsWith(id string) (name string, runs []session.Run, err error) {
 	for _, open := range s.Sessions.Live() {
 		if runs := open.Runs(); hasRun(runs, id) {
-			return runs, nil
+			return open.ID, runs, nil
 		}
 	}
 	all, err := s.Sessions.List()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	for _, info := range all {
 		if info.Problem != "" {
 			continue
 		}
 		if _, runs, err := s.Sessions.Peek(info.Session); err == nil && hasRun(runs, id) {
-			return runs, nil
+			return info.Session, runs, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "agents.chain", "no session has a run %s",
+	return "", nil, fault.New(fault.NotFound, "agents.chain", "no session has a run %s",
 		id).Because(fault.UnknownRun, "run", id)
 }
 

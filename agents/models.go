@@ -157,7 +157,7 @@ func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	agent := override(def, settings.Overrides[def.Name])
 	folder := s.homeOf(def)
 	all := slices.Concat(s.toolsFor(agent.Definition, folder, settings), s.toolsOf(agent.Definition, folder))
-	return tool.NewSet(s.setConfig(&agent, all, settings)).Offered()
+	return tool.NewSet(s.setConfig(&agent, all, settings)).List()
 }
 
 // toolsOfRun returns the tools of a run, and among them the one that it delegates with,

@@ -392,9 +392,9 @@ func TestRewindForgetsWhatWasRead(t *testing.T) {
 	h.has(t, "a", "0")
 	end := h.works("r1")
 	h.works("r2", h.writes("b", "1"))
-	h.conv.seenOf("main").Note(h.path("a"), digestOf("0"))
+	h.conv.lookupSeen("main").Note(h.path("a"), digestOf("0"))
 	h.back(end, false)
-	if got := h.conv.seenOf("main").Digest(h.path("a")); got != "" {
+	if got := h.conv.lookupSeen("main").Digest(h.path("a")); got != "" {
 		t.Errorf("it has seen %s", got)
 	}
 }

@@ -140,7 +140,7 @@ func (s *Service) ServerChanged(folder, server, state, why string) {
 // serversIn returns the servers that tools are of.
 func serversIn(tools *tool.Set) map[string]bool {
 	names := make(map[string]bool)
-	for _, t := range tools.Offered() {
+	for _, t := range tools.List() {
 		if of, ok := t.(interface{ Server() string }); ok {
 			names[of.Server()] = true
 		}

@@ -95,7 +95,7 @@ func TestClearContext(t *testing.T) {
 	o := activity.Origin{Run: "r", Agent: "main"}
 	conv.Log.Append(o, activity.RunStarted{Input: []activity.ContentBlock{{Type: "text", Text: "hello"}}}, 0)
 	conv.Log.Append(o, activity.RunFinished{Reason: activity.Goal}, 0)
-	seen := conv.seenOf("main")
+	seen := conv.lookupSeen("main")
 	c, err := s.Context(id, "main")
 	if err != nil || len(c.Messages) != 1 || c.Started.IsZero() || c.Window == 0 || !c.Estimated {
 		t.Errorf("before: %+v, %v", c, err)
@@ -120,14 +120,14 @@ func TestClearContext(t *testing.T) {
 		t.Errorf("twice at once: %s", reason)
 	}
 	release()
-	if conv.seenOf("main") != seen {
+	if conv.lookupSeen("main") != seen {
 		t.Error("what was read is forgotten although nothing was cleared")
 	}
 
 	if err := s.ClearContext(t.Context(), id, "main", true); err != nil {
 		t.Fatal(err)
 	}
-	if conv.seenOf("main") == seen {
+	if conv.lookupSeen("main") == seen {
 		t.Error("what was read is not forgotten")
 	}
 	if c, err := s.Context(id, "main"); err != nil || len(c.Messages) != 0 {

@@ -267,7 +267,7 @@ func (h *Handlers) onSaveAgent(name uri.URI) {
 		if <-compared; !theirs {
 			return
 		}
-		if err := h.daemon.Reviews.Saved(h.ctx, a.folder, a.rel, was.text, was.base); err != nil {
+		if err := h.daemon.Reviews.ApproveSave(h.ctx, a.folder, a.rel, was.text, was.base); err != nil {
 			h.Log.Warn("an agent that was saved has to be reviewed", "path", a.path, "err", err)
 		}
 	})

@@ -64,7 +64,7 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 	known := map[string]bool{}
 	unreviewed := func(*definition.Definition) bool { return false }
 	if h.daemon.Reviews != nil {
-		unreviewed = h.daemon.Reviews.Unreviewed()
+		unreviewed = h.daemon.Reviews.NeedsReview()
 	}
 	return func(d *definition.Definition) string {
 		if d.Folder == "" {

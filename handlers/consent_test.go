@@ -49,7 +49,7 @@ func (r *recorded) Approve(_ context.Context, folder string, _ []workspace.Trust
 	return nil
 }
 
-func (r *recorded) Saved(_ context.Context, _, _, text, base string) error {
+func (r *recorded) ApproveSave(_ context.Context, _, _, text, base string) error {
 	<-r.locked
 	if base == "one\n" || slices.Contains(r.given, base) {
 		r.given = append(r.given, text)

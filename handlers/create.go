@@ -344,7 +344,7 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (notes []string) {
 	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
-		if err := h.daemon.Reviews.Saved(ctx, to.folder, rel, made.Text, ""); err != nil {
+		if err := h.daemon.Reviews.ApproveSave(ctx, to.folder, rel, made.Text, ""); err != nil {
 			h.Log.Warn("an agent that was created has to be reviewed", "path", made.Path, "err", err)
 			notes = append(notes, "That you approved it could not be recorded, so it waits for a review: "+fault.Message(err))
 		}

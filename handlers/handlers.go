@@ -151,7 +151,7 @@ func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h.frontend = newFrontend(h)
 	h.language = language.New(ctx, language.Config{
 		Peer: peer, Workspace: h.Workspace, Now: config.Now, Log: config.Log, Work: &h.work, Catalog: h.catalog,
-		Approved: h.approved, ExpectText: h.texts.noteRename, Tell: h.tell,
+		ApprovedText: h.approvedText, ExpectText: h.texts.noteRename, Tell: h.tell,
 	})
 	return h
 }
@@ -162,12 +162,12 @@ func (h *Handlers) setDaemon(d *Daemon) {
 	h.language.SetDaemon(&d.Daemon)
 }
 
-// approved returns the text of a file below a folder that the person approved.
-func (h *Handlers) approved(folder, rel string) ([]byte, bool) {
+// approvedText returns the text of a file below a folder that the person approved.
+func (h *Handlers) approvedText(folder, rel string) ([]byte, bool) {
 	if h.daemon.Reviews == nil {
 		return nil, false
 	}
-	return h.daemon.Reviews.Approved(folder, rel)
+	return h.daemon.Reviews.ApprovedText(folder, rel)
 }
 
 // Close ends the daemon's parts and waits for what the connection started. It

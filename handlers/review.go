@@ -41,15 +41,15 @@ type Reviews interface {
 	Approve(ctx context.Context, folder string, items []workspace.TrustItem) error
 	// ApproveFile approves an agent file, by its path in its folder, as it is now.
 	ApproveFile(ctx context.Context, folder, rel string) error
-	// Approved returns the text of an agent file, by its path in its folder, that
+	// ApprovedText returns the text of an agent file, by its path in its folder, that
 	// was approved; false where none was, or it was not kept.
-	Approved(folder, rel string) ([]byte, bool)
-	// Saved approves the text that the person saved an agent file with, if the text
+	ApprovedText(folder, rel string) ([]byte, bool)
+	// ApproveSave approves the text that the person saved an agent file with, if the text
 	// was approved, or empty, on top of which they typed it.
-	Saved(ctx context.Context, folder, rel, text, base string) error
-	// Unreviewed returns who says whether an agent's file waits for a review, and
+	ApproveSave(ctx context.Context, folder, rel, text, base string) error
+	// NeedsReview returns who says whether an agent's file waits for a review, and
 	// looks each folder up once.
-	Unreviewed() func(*definition.Definition) bool
+	NeedsReview() func(*definition.Definition) bool
 }
 
 // Pending is something that waits for a review.

@@ -194,9 +194,9 @@ func (w *Watcher) run() {
 
 // loop waits for whatever comes first. Only it touches the state.
 func (w *Watcher) loop() {
-	quiet, limit := stopped(), stopped()
-	poll := pace{timer: stopped(), least: w.config.Poll, most: mostPolls * w.config.Poll, patience: patience}
-	safety := pace{timer: stopped(), least: w.config.Safety, most: 4 * w.config.Safety}
+	quiet, limit := newIdleTimer(), newIdleTimer()
+	poll := pace{timer: newIdleTimer(), least: w.config.Poll, most: mostPolls * w.config.Poll, patience: patience}
+	safety := pace{timer: newIdleTimer(), least: w.config.Safety, most: 4 * w.config.Safety}
 	defer func() {
 		for _, t := range []*time.Timer{quiet, limit, poll.timer, safety.timer} {
 			t.Stop()
@@ -245,7 +245,7 @@ func (w *Watcher) loop() {
 		case <-safety.timer.C:
 			safety.again(w.look(hinted{}), 0)
 		case out <- batch:
-			w.state.received()
+			w.state.acknowledge()
 		}
 	}
 }
@@ -294,8 +294,8 @@ func (p *pace) again(found bool, took time.Duration) {
 	p.timer.Reset(max(wait, min(50*took, maxPause)))
 }
 
-// stopped returns a timer that has not been started.
-func stopped() *time.Timer {
+// newIdleTimer returns a timer that has not been started.
+func newIdleTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t

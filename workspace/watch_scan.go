@@ -256,8 +256,8 @@ func (s *watchState) difference() Batch {
 	return b
 }
 
-// received notes that somebody has the pending batch.
-func (s *watchState) received() {
+// acknowledge notes that somebody has the pending batch.
+func (s *watchState) acknowledge() {
 	s.was = nil
 	s.pending = Batch{}
 }

@@ -178,7 +178,7 @@ func (w *Watcher) arm(hints hinted) {
 		failed = w.openSource()
 	}
 	for pass := 0; pass < armPasses; pass++ {
-		folders, watching := w.wanted()
+		folders, watching := w.foldersToWatch()
 		w.hints.interest.Store(watching)
 		if s.source == nil {
 			break
@@ -253,10 +253,10 @@ type watchedFolder struct {
 	info fs.FileInfo
 }
 
-// wanted returns the folders to arm, those above before those below, each once
+// foldersToWatch returns the folders to arm, those above before those below, each once
 // however many names it has, and which events count. It notes which targets lie
 // where no event tells of all changes.
-func (w *Watcher) wanted() ([]watchedFolder, *interest) {
+func (w *Watcher) foldersToWatch() ([]watchedFolder, *interest) {
 	s := &w.state
 	t := s.targets
 	i := &interest{targets: t, exact: map[string]bool{}, wide: map[string]bool{}}

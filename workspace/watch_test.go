@@ -677,6 +677,6 @@ func BenchmarkScan10000(b *testing.B) {
 			b.Fatal(len(s.seen[dir]))
 		}
 		s.pending = s.difference()
-		s.received()
+		s.acknowledge()
 	}
 }

@@ -223,7 +223,7 @@ func TestCompareLaws(t *testing.T) {
 		if i := slices.IndexFunc(a.Tools, func(one authority.Tool) bool { return !one.Offered }); i >= 0 {
 			name := a.Tools[i].Name
 			more := authority.Explain(with(in, func(d *definition.Definition) {
-				d.Tools = definition.Tools{Given: true, Allow: append(a.Offered(), append(a.Open.Allow, name)...)}
+				d.Tools = definition.Tools{Given: true, Allow: append(a.ToolNames(), append(a.Open.Allow, name)...)}
 			}))
 			if d := authority.Compare(a, more); !d.Grows || !strings.Contains(d.Text(), "+ "+name+" ") {
 				t.Fatalf("seed %d: %s is new: %s", seed, name, d.Text())

@@ -75,7 +75,7 @@ func hoverTools(e *Explanation, item func(what, text string)) {
 			not = append(not, t.Name)
 		}
 	}
-	item("tools", fmt.Sprintf("%d of %d, in mode %s", len(e.Offered()), len(e.Tools), plain(e.Approval)))
+	item("tools", fmt.Sprintf("%d of %d, in mode %s", len(e.ToolNames()), len(e.Tools), plain(e.Approval)))
 	for _, group := range []struct {
 		what  string
 		names []string

@@ -50,7 +50,7 @@ func Text(e *Explanation, columns int) string {
 	}
 	table(&b, rows, 26, 0, 0)
 
-	heading(&b, fmt.Sprintf("Tools: %d of %d, mode %s", len(e.Offered()), len(e.Tools), e.Approval))
+	heading(&b, fmt.Sprintf("Tools: %d of %d, mode %s", len(e.ToolNames()), len(e.Tools), e.Approval))
 	rows = nil
 	for _, t := range e.Tools {
 		mark, asks := "✓", string(t.Asks.Now)

@@ -151,7 +151,7 @@ func TestSubagent(t *testing.T) {
 	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n---\nDo it.\n")
 	in.Subagent, in.Within = true, []string{"read_file", "bash"}
 	e := authority.Explain(in)
-	if got := strings.Join(e.Offered(), " "); got != "read_file" {
+	if got := strings.Join(e.ToolNames(), " "); got != "read_file" {
 		t.Errorf("offered %s", got)
 	}
 	for _, one := range e.Tools {

@@ -95,11 +95,11 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 
 func newToolset(p *places, def *definition.Definition) *toolset {
 	s := &toolset{places: p, def: def, allow: newPatterns(def.Tools.Allow)}
-	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).Offered()
+	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).List()
 	left := s.all
 	for _, list := range p.in.Only {
 		left = tool.NewSet(tool.SetConfig{Tools: left, Allow: list.Names, Restricted: true,
-			Canonical: definition.CanonicalTool}).Offered()
+			Canonical: definition.CanonicalTool}).List()
 	}
 	var exclude []string
 	for _, list := range p.in.Exclude {

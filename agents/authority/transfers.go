@@ -48,7 +48,7 @@ func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 			t.Why += ", while " + h.Condition
 		}
 		if t.Offered = Transfers(s.def, exclude, h.To); !t.Offered {
-			t.Why = cmp.Or(s.takenBy(handoff.FullName(h.To)), "its lists do not allow it")
+			t.Why = cmp.Or(s.denyingList(handoff.FullName(h.To)), "its lists do not allow it")
 		} else {
 			tokens += model.EstimateTokens(spec.Name) + model.EstimateTokens(spec.Description) +
 				model.EstimateTokens(string(spec.Parameters))
@@ -60,8 +60,8 @@ func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 	return tools, tokens
 }
 
-// takenBy says which list takes a tool away, "" for none.
-func (s *toolset) takenBy(name string) string {
+// denyingList says which list takes a tool away, "" for none.
+func (s *toolset) denyingList(name string) string {
 	for _, list := range s.in.Exclude {
 		if entry, away := newPatterns(list.Names).find(name, true); away {
 			return "excluded by " + quote(entry)

@@ -141,28 +141,10 @@ func (r *reader) allowForeign(v *node) {
 		outcome += ", so the agent has no tools"
 	}
 	for _, name := range names {
-		t := translate(name.name, r.Dialect, r.declared)
-		switch {
-		case t.partial != "":
-			r.report("agent/tool-unknown", Hint, name.start, name.end,
-				fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name),
-					strings.TrimPrefix(name.name, firstWord(name.name))))
-		case !t.known:
-			r.foreignUnknown(name, outcome)
-		case len(t.allow) == 0:
-			r.report("agent/tool-unknown", Hint, name.start, name.end,
-				fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
-		default:
-			r.idleTool(t.allow, name)
-		}
+		t := r.allowTranslated(name, outcome)
 		for _, canonical := range t.allow {
-			r.Tools.Allow = add(r.Tools.Allow, canonical)
 			r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
-			if canonical == "delegate_to_agent" {
-				r.spawn = true
-			}
 		}
-		r.foreignServerTools(t, name)
 		if t.only {
 			r.limited = true
 			for _, a := range t.agents {
@@ -173,6 +155,31 @@ func (r *reader) allowForeign(v *node) {
 	if len(r.Tools.Allow) == 0 {
 		r.at(v, "agent/dialect", Hint, "None of these tools has a counterpart here, so the agent has no tools.")
 	}
+}
+
+// allowTranslated allows what an entry of another tool's list means here. outcome says what
+// becomes of one that is not known.
+func (r *reader) allowTranslated(name listed, outcome string) translation {
+	t := translate(name.name, r.Dialect, r.declared)
+	switch {
+	case t.partial != "":
+		r.report("agent/tool-unknown", Hint, name.start, name.end,
+			fmt.Sprintf("%s cannot be limited to %s here, so it is left out.", firstWord(name.name),
+				strings.TrimPrefix(name.name, firstWord(name.name))))
+	case !t.known:
+		r.foreignUnknown(name, outcome)
+	case len(t.allow) == 0:
+		r.report("agent/tool-unknown", Hint, name.start, name.end,
+			fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
+	default:
+		r.idleTool(t.allow, name)
+	}
+	for _, canonical := range t.allow {
+		r.Tools.Allow = add(r.Tools.Allow, canonical)
+		r.spawn = r.spawn || canonical == "delegate_to_agent"
+	}
+	r.foreignServerTools(t, name)
+	return t
 }
 
 // firstWord returns a name without its parentheses.
@@ -228,21 +235,7 @@ func (r *reader) switchTools(v *node) {
 		case !n.truth:
 			r.deny(name)
 		case !all:
-			t := translate(k.name, r.Dialect, r.declared)
-			switch {
-			case !t.known:
-				r.foreignUnknown(name, "left out")
-			case len(t.allow) == 0:
-				r.report("agent/tool-unknown", Hint, k.start, k.end,
-					fmt.Sprintf("The tool %s has no counterpart here and is left out.", k.name))
-			default:
-				r.idleTool(t.allow, name)
-			}
-			for _, canonical := range t.allow {
-				r.Tools.Allow = add(r.Tools.Allow, canonical)
-				r.spawn = r.spawn || canonical == "delegate_to_agent"
-			}
-			r.foreignServerTools(t, name)
+			r.allowTranslated(name, "left out")
 		}
 	}
 }

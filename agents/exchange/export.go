@@ -35,7 +35,7 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	case to:
 		out := &Exported{File: base(path), Data: slices.Clone(text)}
 		if t, ok := definition.ReadTree(path, string(text)); ok {
-			out.Loss = uncompared(d, t)
+			out.Loss = warnUnseen(d, t)
 		}
 		return out, nil
 	case definition.Agentls:
@@ -100,7 +100,7 @@ func (x *exporter) write() error {
 		return err
 	}
 	x.was = d
-	x.ever = grown(d, definition.Parse(source(x.kept.file, x.kept.original("x"), x.to)))
+	x.ever = growth(d, definition.Parse(source(x.kept.file, x.kept.original("x"), x.to)))
 	front, err := splice(x.kept.file, x.kept.front, x.to, was, x.out)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		}
 	}
 	var found []more
-	for _, m := range grown(covering(x.Definition), d) {
+	for _, m := range growth(covering(x.Definition), d) {
 		if slices.Contains(x.ever, m) {
 			x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("It returns as it was: there the agent may have %s.",
 				m.message), definition.Warning})
@@ -196,7 +196,7 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		x.loss = append(x.loss, Loss{m.key, fmt.Sprintf("%s cannot be kept from it: there the agent may have %s.",
 			Title(x.to), m.message), definition.Error})
 	}
-	x.loss = append(x.loss, uncompared(d, t)...)
+	x.loss = append(x.loss, warnUnseen(d, t)...)
 	x.losses(d)
 	out := &Exported{File: x.file, Data: []byte(x.data), Loss: x.loss}
 	if len(found) > 0 && !force {
@@ -228,7 +228,7 @@ func (x *exporter) losses(d *definition.Definition) {
 			unknown[keyOf(x.tree, index, p)] = true
 		}
 	}
-	unchanged := x.unchanged(d)
+	unchanged := x.sameKeys(d)
 	for i, k := range x.tree.Root.Keys {
 		key := k.Name
 		if same, plain := unchanged[key]; plain {
@@ -282,8 +282,8 @@ func (x *exporter) losses(d *definition.Definition) {
 	}
 }
 
-// unchanged says of plain keys whether what was made means the same by them.
-func (x *exporter) unchanged(d *definition.Definition) map[string]bool {
+// sameKeys says of plain keys whether what was made means the same by them.
+func (x *exporter) sameKeys(d *definition.Definition) map[string]bool {
 	fallbacks := x.was != nil && slices.Equal(x.was.FallbackModels, x.FallbackModels)
 	return map[string]bool{
 		"title": d.Title == x.Title, "displayName": d.Title == x.Title,

@@ -322,7 +322,7 @@ func loose(key string) bool {
 }
 
 func (im *importer) result(text string, d *definition.Definition) (*Imported, error) {
-	if found := grown(im.Definition, d); len(found) > 0 {
+	if found := growth(im.Definition, d); len(found) > 0 {
 		return nil, fault.New(fault.Invalid, "exchange.import",
 			"%s cannot be imported as it is: here it would have %s; take that out of the file",
 			im.file, found[0].message)

@@ -22,7 +22,7 @@ type more struct {
 // once, "" for a restriction that has none; see [Import].
 func Gains(from, to *definition.Definition) []string {
 	var keys []string
-	for _, m := range grown(from, to) {
+	for _, m := range growth(from, to) {
 		if !slices.Contains(keys, m.key) {
 			keys = append(keys, m.key)
 		}
@@ -30,10 +30,10 @@ func Gains(from, to *definition.Definition) []string {
 	return keys
 }
 
-// grown returns in what to may do more than from. Patterns are compared as sets
+// growth returns in what to may do more than from. Patterns are compared as sets
 // as far as that can be decided, and otherwise taken for more. Nothing is
 // compared that does not bear on power.
-func grown(from, to *definition.Definition) []more {
+func growth(from, to *definition.Definition) []more {
 	from, to = withGlobs(from), withGlobs(to)
 	var found []more
 	tell := func(key, format string, args ...any) {

@@ -11,10 +11,10 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 )
 
-// uncompared returns what gives an agent power in another tool and is not compared with
+// warnUnseen returns what gives an agent power in another tool and is not compared with
 // what it has here, since it means nothing here: a warning for each key. t is the
 // file that d was read from. Who wrote it may have meant that nobody sees it.
-func uncompared(d *definition.Definition, t *definition.Tree) []Loss {
+func warnUnseen(d *definition.Definition, t *definition.Tree) []Loss {
 	var loss []Loss
 	tell := func(key, format string, args ...any) {
 		loss = append(loss, Loss{key, fmt.Sprintf(format, args...), definition.Warning})

@@ -132,8 +132,8 @@ type Tokens struct {
 	Tools  int `json:"tools"`  // of the offered tools' names, descriptions and schemas
 }
 
-// Offered returns the names of the tools that a run offers its model, sorted.
-func (e *Explanation) Offered() []string {
+// ToolNames returns the names of the tools that a run offers its model, sorted.
+func (e *Explanation) ToolNames() []string {
 	var names []string
 	for _, t := range e.Tools {
 		if t.Offered {

@@ -341,7 +341,7 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 	if offset < within.Start || offset > within.End {
 		return Hover{}, false
 	}
-	if e, at := f.qualifiedAt(offset, within, w); e != nil {
+	if e, at := f.folderAgentAt(offset, within, w); e != nil {
 		return Hover{describeAgent(w, e.Definition), f.Index.Range(at)}, true
 	}
 	start := offset
@@ -373,9 +373,9 @@ type usable struct{ callable }
 // Has reports whether a name is one.
 func (u usable) Has(name string) bool { return u.w.agent(u.folder, name) != nil }
 
-// qualifiedAt returns the agent that a text names as @folder:name at an offset, and
+// folderAgentAt returns the agent that a text names as @folder:name at an offset, and
 // where; nil where it names none.
-func (f *File) qualifiedAt(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
+func (f *File) folderAgentAt(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
 	start, end := offset, offset
 	for start > within.Start && f.Text[start-1] > ' ' && offset-start < maxNameText {
 		start--

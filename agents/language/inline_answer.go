@@ -34,13 +34,13 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	}
 	languageID = strings.ToLower(languageID)
 	if why := c.uncertain(languageID, text); why != "" {
-		return Edit{}, refused(why)
+		return Edit{}, refusal(why)
 	}
 	index := definition.NewIndex(text)
 	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
 	end := start + len(c.Before) + len(c.Typed) + len(c.After)
 	if strings.TrimSpace(visible(answer)) == "" {
-		return Edit{}, refused("the answer is empty")
+		return Edit{}, refusal("the answer is empty")
 	}
 	marks := c.marks
 	if c.prose {
@@ -48,7 +48,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	}
 	lines := quotedAnswer(answer, marks, quotesIn(languageID))
 	if len(lines) > maxBelow {
-		return Edit{}, refused("the answer is too long for a comment")
+		return Edit{}, refusal("the answer is too long for a comment")
 	}
 	indent := c.Before[:len(c.Before)-len(strings.TrimLeft(c.Before, " \t"))]
 	if c.goes || (!c.prose && c.marks[0] == "") {
@@ -158,18 +158,18 @@ func (c Command) Instead(text, answer string) (Edit, error) {
 		return Edit{}, err
 	}
 	if c.begun || c.goes {
-		return Edit{}, refused("the command is one line of a longer comment")
+		return Edit{}, refusal("the command is one line of a longer comment")
 	}
 	blocks := codeBlocks(answer)
 	code := strings.TrimSpace(answer)
 	switch {
 	case len(blocks) > 1:
-		return Edit{}, refused("the answer has several blocks of code")
+		return Edit{}, refusal("the answer has several blocks of code")
 	case len(blocks) == 1:
 		code = blocks[0]
 	}
 	if strings.TrimSpace(code) == "" {
-		return Edit{}, refused("the answer is empty")
+		return Edit{}, refusal("the answer is empty")
 	}
 	index := definition.NewIndex(text)
 	start := index.Offset(definition.Position{Line: c.Range.Start.Line})
@@ -202,15 +202,15 @@ func (c Command) beside() error {
 		rest = strings.TrimSpace(strings.TrimPrefix(rest, c.marks[1]))
 	}
 	if rest != "" {
-		return refused("something else stands behind the command")
+		return refusal("something else stands behind the command")
 	}
 	if line := strings.TrimRight(c.Typed+c.After, " \t"); splices(line) {
-		return refused("the command's line goes on in the next one")
+		return refusal("the command's line goes on in the next one")
 	}
 	return nil
 }
 
-func refused(why string) error { return fault.New(fault.Invalid, "language.answer", "%s", why) }
+func refusal(why string) error { return fault.New(fault.Invalid, "language.answer", "%s", why) }
 
 // endings makes all that ends a line in some language a newline.
 var endings = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n",
@@ -238,7 +238,7 @@ func quotedAnswer(answer string, marks [2]string, quotes *strings.Replacer) []st
 		line = strings.TrimRight(visible(line), " \t")
 		parts := []string{line}
 		if code.next(line) == outside {
-			parts = wrapped(line)
+			parts = wrapLine(line)
 		}
 		for _, part := range parts {
 			lines = append(lines, tame(strings.TrimRight(quotes.Replace("> "+part), " \t"), marks))
@@ -258,8 +258,8 @@ func visible(line string) string {
 	}, strings.ToValidUTF8(line, "\uFFFD"))
 }
 
-// wrapped cuts a line of text at spaces.
-func wrapped(line string) []string {
+// wrapLine cuts a line of text at spaces.
+func wrapLine(line string) []string {
 	var parts []string
 	for rest := line; ; {
 		cut, n := -1, 0

@@ -33,9 +33,9 @@ func Links(w *World, f *File, uri func(path string) string) []Link {
 	if uri == nil {
 		uri = definition.FileURI
 	}
-	base := slashed(f.Folder)
+	base := toSlash(f.Folder)
 	if base == "" {
-		base = path.Dir(slashed(f.Path))
+		base = path.Dir(toSlash(f.Path))
 	}
 	type found struct {
 		definition.Span
@@ -84,8 +84,8 @@ func Links(w *World, f *File, uri func(path string) string) []Link {
 	return links
 }
 
-// slashed is a path with slashes.
-func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
+// toSlash is a path with slashes.
+func toSlash(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 
 // urls yields the http and https URLs of a part of the text.
 func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {

@@ -212,7 +212,7 @@ const (
 
 // next takes the next line, which has no ending.
 func (c *fence) next(line string) part {
-	text, column := unindented(line, 0)
+	text, column := unindent(line, 0)
 	if c.mark == "" && text != "" {
 		text, column = c.item(text, column)
 	}
@@ -255,7 +255,7 @@ func (c *fence) item(text string, column int) (string, int) {
 		if n == 0 {
 			break
 		}
-		rest, at := unindented(text[n:], column+n)
+		rest, at := unindent(text[n:], column+n)
 		in := at
 		if rest == "" || at > column+n+4 {
 			in = column + n + 1
@@ -288,7 +288,7 @@ func bullet(text string) int {
 func (c *fence) content(line string) string {
 	at := 0
 	for column := 0; at < len(line) && column < c.column; at++ {
-		_, next := unindented(line[at:at+1], column)
+		_, next := unindent(line[at:at+1], column)
 		if next == column || next > c.column {
 			break
 		}
@@ -297,9 +297,9 @@ func (c *fence) content(line string) string {
 	return line[at:]
 }
 
-// unindented returns a text that begins at a column without the blanks before it,
+// unindent returns a text that begins at a column without the blanks before it,
 // and the column behind them.
-func unindented(text string, column int) (string, int) {
+func unindent(text string, column int) (string, int) {
 	for i := range len(text) {
 		switch text[i] {
 		case ' ':

@@ -85,8 +85,8 @@ type Session interface {
 
 // Tools is what an agent may call.
 type Tools interface {
-	// Offered returns the tools that the model is told of, always the same.
-	Offered() []tool.Tool
+	// List returns the tools that the model is told of, always the same.
+	List() []tool.Tool
 	// Find returns the tool that a model calls name. The error is a
 	// *tool.Error for the model.
 	Find(name string) (tool.Tool, error)
@@ -221,7 +221,7 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r := run.r
 	r.began, r.asked, r.input = r.Now(), textOfBlocks(input), inputText(input)
 	var names []string
-	for _, t := range r.Tools.Offered() {
+	for _, t := range r.Tools.List() {
 		names = append(names, t.Spec().Name)
 	}
 	r.mu.Lock()

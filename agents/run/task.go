@@ -237,12 +237,12 @@ type withCompletion struct {
 	only     bool
 }
 
-// Offered implements Tools.
-func (t *withCompletion) Offered() []tool.Tool {
+// List implements Tools.
+func (t *withCompletion) List() []tool.Tool {
 	if t.only {
 		return []tool.Tool{t.complete}
 	}
-	return append(t.Tools.Offered(), t.complete)
+	return append(t.Tools.List(), t.complete)
 }
 
 // Find implements Tools.

@@ -319,7 +319,7 @@ func detail(a *model.Answer) string {
 func (r *runner) request(choice Choice) *model.Request {
 	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice),
 		Asker: model.Asker{Run: r.ID, Agent: r.Definition.Name}}
-	for _, t := range r.Tools.Offered() {
+	for _, t := range r.Tools.List() {
 		s := t.Spec()
 		req.Tools = append(req.Tools, model.Declaration{Name: s.ModelName(), Description: s.Description,
 			Parameters: s.Parameters})

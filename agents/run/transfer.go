@@ -50,10 +50,10 @@ type withTransfers struct {
 	r *runner
 }
 
-// Offered implements Tools. A transfer is offered while its condition holds; one
+// List implements Tools. A transfer is offered while its condition holds; one
 // that is then called may have become false.
-func (t *withTransfers) Offered() []tool.Tool {
-	offered := t.Tools.Offered()
+func (t *withTransfers) List() []tool.Tool {
+	offered := t.Tools.List()
 	var values map[string]any
 	for i, e := range t.r.Handoffs.List {
 		if i < len(t.r.Handoffs.Unknown) && t.r.Handoffs.Unknown[i] {

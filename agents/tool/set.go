@@ -89,10 +89,10 @@ func (s *Set) patterns(list []string) []string {
 	return out
 }
 
-// Offered returns the tools, sorted by name: always the same for the same
+// List returns the tools, sorted by name: always the same for the same
 // configuration, so that a provider's cache of the prompt holds. The caller
 // owns the slice.
-func (s *Set) Offered() []Tool { return slices.Clone(s.tools) }
+func (s *Set) List() []Tool { return slices.Clone(s.tools) }
 
 // Names returns the canonical names, sorted.
 func (s *Set) Names() []string {

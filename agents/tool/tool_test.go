@@ -257,7 +257,7 @@ func TestSetFindsWhatModelsMean(t *testing.T) {
 	for i := range many {
 		many[i] = tagged(fmt.Sprintf("t%d", i))
 	}
-	if n := len(tool.NewSet(tool.SetConfig{Tools: many}).Offered()); n != 100 {
+	if n := len(tool.NewSet(tool.SetConfig{Tools: many}).List()); n != 100 {
 		t.Errorf("%d offered", n)
 	}
 }

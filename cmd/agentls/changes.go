@@ -54,11 +54,11 @@ somebody else has changed since is left, and said.`,
 				return err
 			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				all, err := conn.changed(ctx, std, o.session, o.run)
+				all, err := conn.listChanges(ctx, std, o.session, o.run)
 				if err != nil {
 					return err
 				}
-				if all, err = chosen(all, files, o.hunks); err != nil {
+				if all, err = chooseChanges(all, files, o.hunks); err != nil {
 					return err
 				}
 				o.whole = len(files)+len(o.hunks) == 0
@@ -121,9 +121,9 @@ type changed struct {
 // latestRun names the newest run that changed something.
 const latestRun = "latest"
 
-// changed returns what agents changed and nobody has kept or undone: in a session, "" for
+// listChanges returns what agents changed and nobody has kept or undone: in a session, "" for
 // all, and by a run, "" for any. A session that another agentls has is left out, and said.
-func (c *connection) changed(ctx context.Context, std streams, session, run string) ([]changed, error) {
+func (c *connection) listChanges(ctx context.Context, std streams, session, run string) ([]changed, error) {
 	sessions, err := c.sessions(ctx)
 	if err != nil {
 		return nil, err
@@ -176,9 +176,9 @@ func (c *connection) runsOf(ctx context.Context, session string) (runs []string,
 	return runs, err
 }
 
-// chosen returns the changes of the files that are named, and of these the hunks whose
+// chooseChanges returns the changes of the files that are named, and of these the hunks whose
 // ids begin as those that are named; without names all.
-func chosen(all []changed, files, hunks []string) (some []changed, err error) {
+func chooseChanges(all []changed, files, hunks []string) (some []changed, err error) {
 	for _, file := range files {
 		if !slices.ContainsFunc(all, func(c changed) bool { return tool.PathOf(c.URI) == tool.PathOf(file) }) {
 			return nil, fmt.Errorf("no agent changed %s, or it was kept or undone since; see `agentls changes`",

@@ -162,7 +162,7 @@ func completeHunks(std streams) cobra.CompletionFunc {
 		_ = with(c.Context(), std,
 			func(ctx context.Context, conn *connection) error { // what cannot be read offers nothing
 				session, _ := c.Flags().GetString("session")
-				all, err := conn.changed(ctx, std, session, "")
+				all, err := conn.listChanges(ctx, std, session, "")
 				for _, change := range all {
 					for _, h := range change.Hunks {
 						if h.Status == "pending" {

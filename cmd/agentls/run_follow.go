@@ -58,7 +58,7 @@ func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
 	if err != nil {
 		return err
 	}
-	if id, err := named(sessions, p.Session); err == nil && (p.Session == latestSession ||
+	if id, err := findSession(sessions, p.Session); err == nil && (p.Session == latestSession ||
 		len(id) == len(session.NewID())) {
 		p.Session = id
 	}

@@ -153,12 +153,12 @@ func (c *connection) sessionNamed(ctx context.Context, name string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return named(sessions, name)
+	return findSession(sessions, name)
 }
 
-// named finds a session by its id, by the beginning of it, as latest, or by words of its
+// findSession finds a session by its id, by the beginning of it, as latest, or by words of its
 // title, which is what was asked first. sessions are the newest first.
-func named(sessions []wire.Session, name string) (string, error) {
+func findSession(sessions []wire.Session, name string) (string, error) {
 	var begin, titled []string
 	for _, s := range sessions {
 		switch {

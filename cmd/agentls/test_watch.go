@@ -72,7 +72,7 @@ func (p *testPass) await(ctx context.Context, w *workspace.Watcher, watched **wa
 		if err := w.Set(now.dirs, now.files); err != nil {
 			return nil, err
 		}
-		if run := now.affected(changed); len(run) > 0 {
+		if run := now.testsFor(changed); len(run) > 0 {
 			return run, nil
 		}
 	}
@@ -119,8 +119,8 @@ func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 	return w, nil
 }
 
-// affected returns the files of tests that changes of files concern.
-func (w *watchedTests) affected(changed []string) (files []string) {
+// testsFor returns the files of tests that changes of files concern.
+func (w *watchedTests) testsFor(changed []string) (files []string) {
 	for _, path := range w.tests {
 		project, _ := agenttest.Project(path)
 		if slices.ContainsFunc(changed, func(c string) bool {

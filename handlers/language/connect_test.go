@@ -46,8 +46,8 @@ func connect(ctx context.Context, t *testing.T) *Handlers {
 		Catalog: func(context.Context) (*registry.Snapshot, error) {
 			return registry.New(registry.Config{}).Snapshot(), nil
 		},
-		Approved:   func(string, string) ([]byte, bool) { return nil, false },
-		ExpectText: func(string) {},
-		Tell:       func(protocol.MessageType, string) {},
+		ApprovedText: func(string, string) ([]byte, bool) { return nil, false },
+		ExpectText:   func(string) {},
+		Tell:         func(protocol.MessageType, string) {},
 	})
 }

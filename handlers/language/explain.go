@@ -81,7 +81,7 @@ const hoverLines = 24
 // explaining gives a world what tells what agents really get (spec 1.8).
 func (a *Query) explaining(w *language.World) {
 	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explanationOf(d), hoverLines) }
-	w.Offered = func(d *definition.Definition) []string { return a.explanationOf(d).Offered() }
+	w.Offered = func(d *definition.Definition) []string { return a.explanationOf(d).ToolNames() }
 	w.Worst = func(d *definition.Definition) string { return a.explanationOf(d).Worst.Text() }
 	w.Last = func(d *definition.Definition) string {
 		last, ok := a.h.daemon.Agents.Last(d)
@@ -160,7 +160,7 @@ func (a *Query) approvedText(f *language.File) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	data, ok := a.h.Approved(f.Folder, rel)
+	data, ok := a.h.ApprovedText(f.Folder, rel)
 	if !ok {
 		return "", false
 	}

@@ -36,8 +36,8 @@ type Config struct {
 	// Catalog returns the agents once they have been read, as they are after all that was
 	// saved before.
 	Catalog func(ctx context.Context) (*registry.Snapshot, error)
-	// Approved returns the text of a file below a folder that the person approved.
-	Approved func(folder, rel string) ([]byte, bool)
+	// ApprovedText returns the text of a file below a folder that the person approved.
+	ApprovedText func(folder, rel string) ([]byte, bool)
 	// ExpectText is told of a text that an agent file gets by a rename of an agent, which
 	// the person asked for.
 	ExpectText func(text string)

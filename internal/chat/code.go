@@ -150,10 +150,10 @@ func Counts(patch string) (added, removed int) {
 	return added, removed
 }
 
-// finished returns how much of a text that is still being written is whole blocks
+// stableEnd returns how much of a text that is still being written is whole blocks
 // of Markdown: what comes cannot change how these look. It ends behind a blank line
 // outside of code, before a line that is not indented.
-func finished(text string) int {
+func stableEnd(text string) int {
 	end, fence, blank := 0, "", false
 	for at := 0; at < len(text); {
 		next := strings.IndexByte(text[at:], '\n')

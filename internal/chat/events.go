@@ -91,7 +91,7 @@ func (m *screen) part() {
 	if i.whole || i.kind != answerItem {
 		return
 	}
-	if n := finished(i.text); n > 0 {
+	if n := stableEnd(i.text); n > 0 {
 		rest := i.text[n:]
 		i.text, i.whole = i.text[:n], true
 		m.grow(i, -len(rest))

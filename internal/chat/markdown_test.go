@@ -69,7 +69,7 @@ func TestFinished(t *testing.T) {
 		{"", ""}, {"a\nb", ""}, {"a\n\n", ""}, {"a\n\nb", "a\n\n"}, {"a\n\n  more of it", ""}, {"- a\n\n- b", "- a\n\n"},
 		{"```\na\n\nb\n", ""}, {"```\na\n\nb\n```\n\nc", "```\na\n\nb\n```\n\n"}, {"````\n```\n\nb", ""}, {"~~~\na\n\nb\n~~~\n\nc\n\nd", "~~~\na\n\nb\n~~~\n\nc\n\n"},
 	} {
-		if got := c.text[:finished(c.text)]; got != c.whole {
+		if got := c.text[:stableEnd(c.text)]; got != c.whole {
 			t.Errorf("%q: %q is whole, want %q", c.text, got, c.whole)
 		}
 	}
@@ -82,7 +82,7 @@ func TestFinishedStaysFinished(t *testing.T) {
 		text, was := "", ""
 		for _, part := range rapid.SliceOfN(piece, 1, 40).Draw(t, "pieces") {
 			text += part
-			whole := text[:finished(text)]
+			whole := text[:stableEnd(text)]
 			if !strings.HasPrefix(whole, was) {
 				t.Fatalf("%q was whole, and then only %q", was, whole)
 			}

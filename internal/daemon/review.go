@@ -98,15 +98,15 @@ func (r reviews) ApproveFile(ctx context.Context, folder, rel string) error {
 	return r.Approve(ctx, folder, []workspace.TrustItem{item.Under(r.b.basis(folder).rel)})
 }
 
-// Approved implements [handlers.Reviews].
-func (r reviews) Approved(folder, rel string) ([]byte, bool) {
+// ApprovedText implements [handlers.Reviews].
+func (r reviews) ApprovedText(folder, rel string) ([]byte, bool) {
 	of := r.b.basis(folder)
 	return r.b.trust.Text(of.items[workspace.TrustItem{Name: filepath.ToSlash(rel)}.Under(of.rel).Name])
 }
 
-// Saved implements [handlers.Reviews]. Where the disk has another text by now, the one
+// ApproveSave implements [handlers.Reviews]. Where the disk has another text by now, the one
 // that was saved is approved nevertheless: the next save may be on top of it.
-func (r reviews) Saved(ctx context.Context, folder, rel, text, base string) error {
+func (r reviews) ApproveSave(ctx context.Context, folder, rel, text, base string) error {
 	basis := r.b.basis(folder)
 	if !basis.reviewed || !r.b.wasApproved(basis, base) {
 		return nil
@@ -153,8 +153,8 @@ func (b *daemon) wasApproved(of basis, text string) bool {
 	return false
 }
 
-// Unreviewed implements [handlers.Reviews].
-func (r reviews) Unreviewed() func(*definition.Definition) bool {
+// NeedsReview implements [handlers.Reviews].
+func (r reviews) NeedsReview() func(*definition.Definition) bool {
 	known := map[string]basis{}
 	return func(d *definition.Definition) bool {
 		if d.Scope != definition.Project || d.Folder == "" {

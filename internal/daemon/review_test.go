@@ -143,7 +143,7 @@ func TestWhatThePersonWritesIsTheirs(t *testing.T) {
 		t.Error("an unsaved text on top of a file that was not approved runs")
 	}
 	save := func(text, base string) error {
-		return reviews{h}.Saved(context.Background(), work.Canonical, rel, text, base)
+		return reviews{h}.ApproveSave(context.Background(), work.Canonical, rel, text, base)
 	}
 	if err := save(typed+"More.\n", "Of another.\n"); err != nil || pendingOf(t, h, work.Canonical) != "!"+rel {
 		t.Errorf("what the person made of a text that they have not seen is approved: %v", err)

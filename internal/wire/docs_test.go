@@ -105,6 +105,6 @@ func served(t *testing.T, name string, methods map[string]string, documented []s
 		return true
 	})
 	if rows == 0 {
-		t.Error(name+" names no method of wire: this test no longer knows the route table")
+		t.Error(name + " names no method of wire: this test no longer knows the route table")
 	}
 }

@@ -103,7 +103,7 @@ func (p patched) effect() activity.Change {
 	if p.gone != nil {
 		return p.gone.removal()
 	}
-	return p.applied(p.text)
+	return p.changeTo(p.text)
 }
 
 // describePatch returns the plan of a patch.

@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	defaultHits  = 200
-	maxHitsShown = 2_000
-	maxContext   = 20
+	defaultHits = 200
+	maxContext  = 20
 )
 
 type grepArgs struct {

@@ -62,7 +62,7 @@ func TestSEC44And108HostsOfCommands(t *testing.T) {
 	}{
 		{quiet + s.URL, "network", []string{"here", "hosts reached: 127.0.0.1:"}, true, ""},
 		{quiet + "--proxy '' --socks5-hostname 127.0.0.1:3128 " + s.URL, "network", []string{"hosts reached"}, true, ""},
-		{quiet + "--noproxy '*' " + s.URL, "network", []string{"Exit code: 7"}, false, ""}, // there is no other way …
+		{quiet + "--noproxy '*' " + s.URL, "network", []string{"Exit code: 7"}, false, ""},                                         // there is no other way …
 		{quiet + "--noproxy '*' " + s.URL + "; touch made; cat ~/.bashrc", "any_host", []string{"here", "Exit code: 1"}, true, ""}, // … but by this access
 		{quiet + s.URL, "write", []string{"Exit code: 7"}, false, ""},
 		{quiet + s.URL, "read", []string{"Exit code: 7"}, false, ""},

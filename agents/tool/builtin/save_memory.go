@@ -51,7 +51,7 @@ func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan
 	if c.old == nil {
 		text = remember("", fact)
 	}
-	done := c.applied(text)
+	done := c.changeTo(text)
 	p := &tool.Plan{
 		Risk: tool.Low, Why: "keeps a fact that every agent is told from now on, in " + whose,
 		Title: "save_memory " + tool.Name(fact), Path: c.at.Real, Lasts: true,

@@ -166,7 +166,7 @@ func (c *change) plan(text string) *tool.Plan {
 		Risk: v.risk, Why: v.why, Title: c.tool + " " + tool.Name(rel), Path: c.at.Real,
 		Reads: []string{c.at.Real}, Writes: []string{c.at.Real},
 		Preview: tool.Preview{Kind: "diff", OldText: c.text(), NewText: text,
-			Patch: c.applied(text).Patch, Notes: v.notes},
+			Patch: c.changeTo(text).Patch, Notes: v.notes},
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return c.do(ctx, env, text) },
 	}
 	if v.ordinary {
@@ -265,7 +265,7 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && tool.SameLines(after.Text, text) {
 		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
 	}
-	done, said := c.applied(text), "Changed"
+	done, said := c.changeTo(text), "Changed"
 	if c.old == nil {
 		said = "Made"
 	}
@@ -276,8 +276,8 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	}, nil
 }
 
-// applied returns what it does to the file to make its text new.
-func (c *change) applied(text string) activity.Change {
+// changeTo returns what it does to the file to make its text new.
+func (c *change) changeTo(text string) activity.Change {
 	var old *string
 	if c.old != nil {
 		old = &c.old.Text
