@@ -17,7 +17,7 @@ var Codes = []Code{
 	{"agent/missing-field", "A field that every agent needs is not there."},
 	{"agent/unknown-field", "A key that no field has; with a fix where another one was meant."},
 	{"agent/type", "A value has the wrong type or is out of its range."},
-	{"agent/no-effect", "A field or value that changes nothing: of this version, or beside another value."},
+	{"agent/no-effect", "A field or value that changes nothing: the model does not take it, or another value stands beside it."},
 	{"agent/name", "The name cannot be an agent's name."},
 	{"agent/file-name", "The agent and its file have different names."},
 	{"agent/duplicate-name", "Two agents of one folder have the same name."},

@@ -150,3 +150,12 @@ func enumHas(enum, fallback *node) bool {
 	}
 	return slices.ContainsFunc(enum.items, func(n node) bool { return encode(&n) == encode(fallback) })
 }
+
+// idleSeverity is that of what has no effect: in another tool's file, which was not
+// written for this one, it is a hint.
+func (r *reader) idleSeverity() Severity {
+	if r.Dialect != Agentls {
+		return Hint
+	}
+	return Warning
+}

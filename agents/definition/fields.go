@@ -22,12 +22,7 @@ func (r *reader) fields(root *node) {
 	for i := range root.keys {
 		k, v := &root.keys[i], &root.items[i]
 		r.trimSmartQuotes(v)
-		switch {
-		case r.field(k, v):
-			r.idle(k, v, k.name)
-		case r.foreignField(k, v):
-			r.idle(k, v, foreignReadAs[k.name])
-		default:
+		if !r.field(k, v) && !r.foreignField(k, v) {
 			r.unknown(k, "", "")
 		}
 	}

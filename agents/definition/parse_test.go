@@ -3,13 +3,14 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/agentls/agentls/agents/graph"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentls/agentls/agents/graph"
 
 	"github.com/agentls/agentls/internal/fault"
 )

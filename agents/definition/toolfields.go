@@ -58,7 +58,6 @@ func (r *reader) ourTools(v *node) {
 			for _, name := range names {
 				if canonical, ok := r.ourTool(name, outcome, false); ok {
 					r.checkServerTool(canonical, name)
-					r.idleTool([]string{canonical}, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
 					r.allowed = append(r.allowed, listed{canonical, name.start, name.end})
 				}
@@ -171,8 +170,6 @@ func (r *reader) allowTranslated(name listed, outcome string) translation {
 	case len(t.allow) == 0:
 		r.report("agent/tool-unknown", Hint, name.start, name.end,
 			fmt.Sprintf("The tool %s has no counterpart here and is left out.", name.name))
-	default:
-		r.idleTool(t.allow, name)
 	}
 	for _, canonical := range t.allow {
 		r.Tools.Allow = add(r.Tools.Allow, canonical)
@@ -280,7 +277,6 @@ func (r *reader) mcpField(v *node) {
 			continue
 		}
 		r.MCPServers = r.namesOrAll(n, "mcp.servers", r.checkServer)
-		r.idle(k, n, "mcp.servers")
 	}
 }
 

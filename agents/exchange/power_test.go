@@ -220,7 +220,6 @@ func listOf(names []string) string {
 // limits: what an import makes may do no more than the file, each tool at a time;
 // nor what an export of that makes than it; and the original returns.
 func TestNothingGainsPower(t *testing.T) {
-	defer definition.UseNoEffect(true)() // as it is shipped
 	imported, exported, denied := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom(dialects).Draw(t, "from")

@@ -33,7 +33,7 @@ type Explanation struct {
 	// for which no run begins.
 	Restricted []string `json:"restricted,omitempty"`
 	Ignored    []string `json:"ignored,omitempty"` // settings that do not count
-	Lost       []string `json:"lost,omitempty"`    // entries of its lists of tools that name no tool, and what has no effect in this version
+	Lost       []string `json:"lost,omitempty"`    // entries of its lists of tools that name no tool, and what has no effect
 	Values     []Value  `json:"values"`
 	Model      Model    `json:"model"`
 	Tools      []Tool   `json:"tools"` // all that are registered, by name

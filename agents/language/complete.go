@@ -308,7 +308,7 @@ func (c *completion) keys(parent string) {
 	rest := strings.TrimLeft(f.Text[c.span.End:f.lineEnd(c.span.End)], " \t\"'")
 	colon := strings.HasPrefix(rest, ":")
 	for _, field := range c.fieldsUnder(parent, there) {
-		i := Item{Label: field.Name, Kind: FieldItem, Detail: typeOf(field), Doc: escape(field.Text())}
+		i := Item{Label: field.Name, Kind: FieldItem, Detail: typeOf(field), Doc: escape(field.Doc)}
 		switch {
 		case colon:
 			i.Insert = field.Name

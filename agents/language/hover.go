@@ -74,7 +74,7 @@ func describeField(field definition.Field, path string) string {
 	if field.Required {
 		b.WriteString(" · required")
 	}
-	b.WriteString("\n\n" + escape(field.Text()))
+	b.WriteString("\n\n" + escape(field.Doc))
 	switch len(field.Values) {
 	case 0:
 	case 1:

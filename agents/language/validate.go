@@ -139,9 +139,6 @@ func Validate(w *World, f *File) Report {
 			continue
 		}
 		check := newCheck(c.title, c.codes[0], of[c.title])
-		if check.OK && f.idle(c.codes[0], c.field) {
-			continue // a tick would promise what nobody does; the finding at the key says so
-		}
 		if check.OK && unread && len(r.Checks) > 0 {
 			check.OK, check.Message, check.Range = false, "Not known until the front-matter can be read.",
 				failed[0].Range
@@ -158,21 +155,6 @@ func Validate(w *World, f *File) Report {
 		}
 	}
 	return r
-}
-
-// idle reports whether a check, by its first code and its field, is about what the
-// file has and has no effect in this version.
-func (f *File) idle(code, field string) bool {
-	switch code {
-	case "agent/tool-unknown":
-		tools := f.Tree.Find("tools")
-		return tools != nil && slices.ContainsFunc(f.Definition.Problems, func(p definition.Problem) bool {
-			return p.Code == "agent/no-effect" && overlaps(p.Range, f.Index.Range(tools.Span))
-		})
-	case "agent/mcp-unknown":
-		return len(f.Definition.MCPServers) > 0 && definition.HasNoEffect("mcp.servers")
-	}
-	return field != "" && definition.HasNoEffect(field)
 }
 
 // newCheck is a check that found some problems: it says the first of those that keep

@@ -57,7 +57,7 @@ func (c *completion) value() {
 		c.wrap = lists && !p.list && c.quote == 0 && !c.block && !slices.Contains(field.Type, "string")
 	}
 	for _, v := range field.Values {
-		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Text())}
+		i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc)}
 		if v == field.Default {
 			i.Detail = "default"
 		}
@@ -66,7 +66,7 @@ func (c *completion) value() {
 	if slices.Contains(field.Type, "boolean") {
 		c.wrap = false
 		for _, v := range []string{"true", "false"} {
-			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Text()), Insert: c.space + v + c.behind}
+			i := Item{Label: v, Kind: ValueItem, Doc: escape(field.Doc), Insert: c.space + v + c.behind}
 			if v == field.Default {
 				i.Detail = "default"
 			}
@@ -122,7 +122,7 @@ func (c *completion) byMeaning(field definition.Field) {
 		} else if c.place.list {
 			c.tools()
 		} else if c.span.Start == c.span.End {
-			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Text()), Insert: "\n  allow: [$0]",
+			c.add(Item{Label: "allow", Kind: FieldItem, Doc: escape(field.Doc), Insert: "\n  allow: [$0]",
 				Snippet: true, Line: " {allow: []}"})
 		}
 	case "mcp.servers", "mcpServers":

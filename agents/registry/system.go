@@ -28,9 +28,7 @@ func systemAgents() []*definition.Definition {
 func mainAgent() *definition.Definition {
 	var tools []string
 	for _, t := range definition.ToolNames() {
-		if !definition.ToolHasNoEffect(t.Name) {
-			tools = append(tools, t.Name)
-		}
+		tools = append(tools, t.Name)
 	}
 	text, _ := prompt.Config{}.Main(prompt.Facts{Interactive: true, Repository: true,
 		Tools: tools}) // it reads and writes no file

@@ -75,7 +75,7 @@ func List(dir string) ([]Template, error) {
 		if err != nil {
 			return nil, fault.New(fault.Internal, "template.list", "the template %s is not in the binary", name)
 		}
-		list = append(list, describe(Template{Name: name, Text: []byte(definition.WithoutNoEffect(string(text)))}))
+		list = append(list, describe(Template{Name: name, Text: text}))
 	}
 	return append(list, own...), nil
 }

@@ -15,7 +15,6 @@ import (
 
 // TestBuiltIn holds the templates in the binary to spec 1.6.
 func TestBuiltIn(t *testing.T) {
-	defer definition.UseNoEffect(false)()
 	reading := []string{"read_file", "read_many_files", "ls", "glob", "grep", "diagnostics", "symbols", "definition", "references"}
 	list, err := template.List("")
 	if err != nil {
@@ -82,7 +81,6 @@ func TestBuiltIn(t *testing.T) {
 // TestLocale: whose locale is not Chinese gets the same template without the
 // Chinese words; one of the person's own stays as it is.
 func TestLocale(t *testing.T) {
-	defer definition.UseNoEffect(false)()
 	list, err := template.List("")
 	if err != nil {
 		t.Fatal(err)

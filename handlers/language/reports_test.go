@@ -92,7 +92,6 @@ func TestLinkedFilesAreJudgedAsTheyAreOpen(t *testing.T) {
 // TestAValidatorThatHasComeIsSeen: what was read of an open file before does not say
 // that it is still missing.
 func TestAValidatorThatHasComeIsSeen(t *testing.T) {
-	defer definition.UseNoEffect(false)()
 	const guarded = ".gemini/agents/g.md"
 	h, named := authored(t, nil)
 	there := false
@@ -109,7 +108,6 @@ func TestAValidatorThatHasComeIsSeen(t *testing.T) {
 // TestAValidatorThatHasComeIsSeenBesideAReading: nor does what somebody reads of it
 // meanwhile, who began before.
 func TestAValidatorThatHasComeIsSeenBesideAReading(t *testing.T) {
-	defer definition.UseNoEffect(false)()
 	const guarded, text = ".gemini/agents/g.md", "---\nkind: agent\nname: g\ntitle: G\nguardrails: {custom_validator: v}\n---\nx\n"
 	for what, c := range map[string]struct{ name, disk string }{
 		"the name": {"g", text}, "all": {"", text}, "all, not on the disk": {"", ""},

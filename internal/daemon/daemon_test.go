@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/workspace"
@@ -213,7 +212,6 @@ func TestFoldersChangeWhileTheDaemonRuns(t *testing.T) {
 // TestTheAgentsOfThePersonFollowTheFolders: what is found in an agent of theirs, which
 // runs in all folders, is what the folders that there are now have.
 func TestTheAgentsOfThePersonFollowTheFolders(t *testing.T) {
-	defer definition.UseNoEffect(false)()
 	b := newBed(t)
 	write(t, filepath.Join(b.config.Home, "agents", "mine.md"), "---\nkind: agent\nname: mine\ntitle: T\nmcp: {servers: [github]}\nguardrails: {custom_validator: 'command:bin/check'}\n---\nHello.\n")
 	without, with := folder(t, ""), folder(t, `{"mcpServers": {"github": {"command": "x"}}}`)

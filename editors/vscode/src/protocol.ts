@@ -672,7 +672,7 @@ export interface ExplainResult {
 	restricted?: string[];
 	/** settings that do not count */
 	ignored?: string[];
-	/** entries of its lists of tools that name no tool, and what has no effect in this version */
+	/** entries of its lists of tools that name no tool, and what has no effect */
 	lost?: string[];
 	values: Value[];
 	model: Model;
