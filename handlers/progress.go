@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/server"
 )
@@ -175,9 +174,9 @@ func (l *progressLine) take(e activity.Event) bool {
 			return false
 		}
 	case activity.ContextCompressed:
-		l.doing = compressionLine(b)
+		l.doing = tool.Escape(tool.CompressionText(b))
 	case activity.LoopDetected:
-		l.doing = repeats(b)
+		l.doing = tool.Escape(tool.RepetitionText(b))
 	case activity.RunStarted:
 		if e.Agent == l.agent {
 			return false
@@ -185,7 +184,7 @@ func (l *progressLine) take(e activity.Event) bool {
 		l.agent, l.turn, l.turns = e.Agent, 0, 0 // who took over; its limit is its own
 		return false
 	case activity.HandoffStarted:
-		l.handed = handoffLine(b)
+		l.handed = tool.EventLine(b)
 		l.doing = l.handed
 	case activity.HandoffRejected:
 		l.doing = "may not hand over to " + tool.Escape(b.To) + " (" + tool.Escape(b.Code) + ")"
@@ -242,28 +241,6 @@ func (l *progressLine) below() string {
 		parts = append(parts, tool.Tokens(l.tokens)+" tok")
 	}
 	return strings.Join(parts, " · ")
-}
-
-// handoffLine tells a handoff in one line.
-func handoffLine(b activity.HandoffStarted) string {
-	return tool.Escape(handoff.Line(b.From, b.To, b.Reason))
-}
-
-// compressionLine says in a few words what became of a compression.
-func compressionLine(b activity.ContextCompressed) string {
-	if b.Status == "COMPRESSED" {
-		return fmt.Sprintf("compressed %s → %s tok", tool.Tokens(b.Before), tool.Tokens(b.After))
-	}
-	return "not compressed (" + tool.Escape(b.Status) + ")"
-}
-
-// repeats says in a few words what a run does over and over.
-func repeats(b activity.LoopDetected) string {
-	what := b.What
-	if what == "" {
-		what = b.Kind
-	}
-	return fmt.Sprintf("repeats itself %d times: %s", b.Count, tool.Escape(what))
 }
 
 // todo returns the step that a plan is at, "2/5 write the test"; false for an

@@ -116,77 +116,20 @@ func describe(b *strings.Builder, e activity.Event) {
 // watches and joins runs.
 func describeContext(b *strings.Builder, e activity.Event) {
 	switch body := e.Body.(type) {
-	case activity.RouteDecided:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(body.Text))
-	case activity.ChangeResolved:
-		fmt.Fprintf(b, "\n- changes to %s were %s\n", tool.Escape(nameOf(body.URI)), resolutionText(body.Action))
-	case activity.ApprovalChanged:
-		fmt.Fprintf(b, "\n- the mode was set from %s to %s\n", tool.Escape(body.From), tool.Escape(body.To))
-	case activity.Rewound:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(rewound(body)))
-	case activity.Forked:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(forkText(body)))
-	case activity.ContextCompressed:
-		fmt.Fprintf(b, "\n- the context of %s: %s\n", tool.Escape(body.Agent), compressionLine(body))
-	case activity.ContextCleared:
-		purged := ""
-		if body.Purged {
-			purged = ", and what it held was erased"
-		}
-		fmt.Fprintf(b, "\n- the context of %s was cleared%s\n", tool.Escape(body.Agent), purged)
-	case activity.HandoffStarted:
-		fmt.Fprintf(b, "\n- %s\n", handoffLine(body))
-		if body.Summary != "" {
-			fmt.Fprintf(b, "\n%s\n", quote(body.Summary))
-		}
-	case activity.HandoffRejected:
-		fmt.Fprintf(b, "\n- the handoff from %s to %s was refused: %s\n", tool.Escape(body.From), tool.Escape(body.To),
-			tool.Escape(firstLine(body.Message)))
-	case activity.GuardrailChecked:
-		fmt.Fprintf(b, "\n- %s\n", tool.Escape(firstLine(body.Line())))
 	case activity.TodosChanged:
 		if step, ok := todo(body.Todos); ok {
 			fmt.Fprintf(b, "\n- plan: %s\n", step)
 		}
-	case activity.MCPState:
-		if body.State == "failed" {
-			fmt.Fprintf(b, "\n- the MCP server %s failed: %s\n", tool.Escape(body.Server), tool.Escape(body.Why))
+	case activity.HandoffStarted:
+		fmt.Fprintf(b, "\n- %s\n", tool.EventLine(body))
+		if body.Summary != "" {
+			fmt.Fprintf(b, "\n%s\n", quote(body.Summary))
 		}
-	case activity.HookRan:
-		if body.Decision != "allow" {
-			fmt.Fprintf(b, "\n- %s\n", tool.Escape(firstLine(body.Line())))
+	default:
+		if line := tool.EventLine(body); line != "" {
+			fmt.Fprintf(b, "\n- %s\n", line)
 		}
-	case activity.LoopDetected:
-		fmt.Fprintf(b, "\n- %s (%s)\n", repeats(body), tool.Escape(body.Action))
 	}
-}
-
-// resolutionText says what a person decided about changes.
-func resolutionText(action string) string {
-	if action == "undo" {
-		return "undone"
-	}
-	return "kept"
-}
-
-// rewound says how far a session went back.
-func rewound(b activity.Rewound) string {
-	text := fmt.Sprintf("went back to %d", b.ToSeq)
-	if n := len(b.Files); n > 0 {
-		text += ", with " + tool.Count(n, "file", "files")
-	}
-	if n := len(b.Left); n > 0 {
-		text += "; " + tool.Count(n, "file", "files") + " left as somebody changed them"
-	}
-	return text
-}
-
-// forkText says what came of what, seen from the session that has the event.
-func forkText(b activity.Forked) string {
-	if b.From {
-		return fmt.Sprintf("this session began with the first %d events of %s", b.AtSeq, b.Session)
-	}
-	return fmt.Sprintf("session %s began with the first %d events of this one", b.Session, b.AtSeq)
 }
 
 // nameOf is the last part of a URI.

@@ -3,7 +3,6 @@
 package handoff
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -315,8 +314,3 @@ func (e *Entry) read(args json.RawMessage) (m Message, err error) {
 
 // Chain is a chain of agents as people and models read it.
 func Chain(agents []string) string { return strings.Join(append([]string{User}, agents...), " → ") }
-
-// Line is how a handoff is told in one line.
-func Line(from, to, reason string) string {
-	return fmt.Sprintf("%s → %s: %s", from, to, string(bytes.Join(bytes.Fields([]byte(reason)), []byte(" "))))
-}

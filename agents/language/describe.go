@@ -41,25 +41,12 @@ func (w *World) visible(folder string) []*registry.Entry {
 // decimal is a number as text.
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// amount is a number of tokens in words that fit a line: 1,048,576 is 1M.
-func amount(n int) string {
-	switch {
-	case n >= 1_000_000:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
-	case n >= 10_000:
-		return fmt.Sprintf("%.0fk", float64(n)/1e3)
-	case n >= 1_000:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k"
-	}
-	return decimal(n)
-}
-
 // tokens is a number of tokens with its noun.
 func tokens(n int) string {
 	if n == 1 {
 		return "1 token"
 	}
-	return amount(n) + " tokens"
+	return tool.Tokens(n) + " tokens"
 }
 
 // plural is a number with its noun.
@@ -111,9 +98,9 @@ func describeModel(w *World, name string) string {
 		b.WriteByte('.')
 	}
 	if e.Window > 0 {
-		fmt.Fprintf(&b, "\n\nWindow %s tokens", amount(e.Window))
+		fmt.Fprintf(&b, "\n\nWindow %s tokens", tool.Tokens(e.Window))
 		if e.MaxOutput > 0 {
-			fmt.Fprintf(&b, ", answers up to %s", amount(e.MaxOutput))
+			fmt.Fprintf(&b, ", answers up to %s", tool.Tokens(e.MaxOutput))
 		}
 		b.WriteByte('.')
 	}
@@ -149,7 +136,7 @@ func pricesOf(e model.Entry) string {
 			fmt.Fprintf(&b, ", %s cached", price(p.Cached))
 		}
 		if p.UpTo > 0 {
-			fmt.Fprintf(&b, " (requests up to %s)", amount(p.UpTo))
+			fmt.Fprintf(&b, " (requests up to %s)", tool.Tokens(p.UpTo))
 		}
 	}
 	return b.String() + "."

@@ -117,12 +117,20 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// Tokens is a number of tokens in a few characters, as 12k.
+// Tokens is a number of tokens in a few characters: 900, 1.2k, 12k, 1M.
 func Tokens(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
+	short := func(of float64, unit string) string {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/of), ".0") + unit
 	}
-	return fmt.Sprintf("%dk", (n+500)/1000)
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 9950:
+		return short(1e3, "k")
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1e3)
+	}
+	return short(1e6, "M")
 }
 
 // Suspicious reports whether s holds what [Escape] has to show as something

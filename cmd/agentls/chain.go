@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -76,7 +75,7 @@ func printChain(out io.Writer, chain wire.Chain) error {
 	for _, link := range chain {
 		took := (time.Duration(link.DurationMs) * time.Millisecond).String()
 		fmt.Fprintf(&b, "%-20s  %8s  %7s tokens in  %6s out", tool.Escape(link.Agent), took,
-			chat.Short(link.Usage.InputTokens), chat.Short(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
+			tool.Tokens(link.Usage.InputTokens), tool.Tokens(link.Usage.OutputTokens+link.Usage.ThoughtTokens))
 		if link.From != "" {
 			fmt.Fprintf(&b, "  from %s: %s", tool.Escape(link.From), tool.Escape(link.Reason))
 		}

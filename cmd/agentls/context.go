@@ -124,9 +124,9 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	if r.Estimated {
 		about = "about "
 	}
-	fmt.Fprintf(&b, ", %s%s tokens", about, chat.Short(r.Tokens))
+	fmt.Fprintf(&b, ", %s%s tokens", about, tool.Tokens(r.Tokens))
 	if r.Window > 0 {
-		fmt.Fprintf(&b, " of %s", chat.Short(r.Window))
+		fmt.Fprintf(&b, " of %s", tool.Tokens(r.Window))
 	}
 	for _, at := range []struct{ word, time string }{{"begun", r.StartedAt}, {"last used", r.LastActiveAt}} {
 		if when, err := time.Parse(time.RFC3339, at.time); err == nil {
@@ -168,9 +168,9 @@ func writeMemory(b *strings.Builder, files []wire.MemoryFile) {
 			fmt.Fprintf(b, "not told %s: %s\n", name, tool.Escape(f.LeftOut))
 			continue
 		case f.Scope == "global":
-			fmt.Fprintf(b, "is told %s (yours, for all projects, about %s tokens)", name, chat.Short(f.Tokens))
+			fmt.Fprintf(b, "is told %s (yours, for all projects, about %s tokens)", name, tool.Tokens(f.Tokens))
 		default:
-			fmt.Fprintf(b, "is told %s (the project's, about %s tokens)", name, chat.Short(f.Tokens))
+			fmt.Fprintf(b, "is told %s (the project's, about %s tokens)", name, tool.Tokens(f.Tokens))
 		}
 		for i, uri := range f.Imports {
 			word := ", "

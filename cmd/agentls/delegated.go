@@ -40,10 +40,8 @@ func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 		if b.To == activity.Paused || b.To == activity.Interrupted {
 			t.say("  %s: %s: %s", who, b.To, tool.Escape(cmp.Or(b.Why, "no reason is given")))
 		}
-	case activity.GuardrailChecked:
-		t.say("  %s: %s", who, joinLines(b.Line()))
-	case activity.LoopDetected:
-		t.say("  %s repeats itself (%s, %d times): %s", who, tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
+	case activity.GuardrailChecked, activity.LoopDetected:
+		t.say("  %s: %s", who, tool.EventLine(b))
 	case activity.Note:
 		t.say("  %s: %s", who, tool.Escape(b.Message))
 	case activity.ErrorSeen:

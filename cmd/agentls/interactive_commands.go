@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -86,11 +85,11 @@ const chatKeys = `
 func compressionText(r wire.SessionCompressResult) string {
 	switch r.Status {
 	case "COMPRESSED":
-		return fmt.Sprintf("The context is shorter: %s → %s tokens.", chat.Short(r.Before), chat.Short(r.After))
+		return fmt.Sprintf("The context is shorter: %s → %s tokens.", tool.Tokens(r.Before), tool.Tokens(r.After))
 	case "NOOP":
-		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", chat.Short(r.Before))
+		return fmt.Sprintf("There is nothing to make shorter: %s tokens.", tool.Tokens(r.Before))
 	}
-	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", chat.Short(r.Before), tool.Escape(r.Status))
+	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", tool.Tokens(r.Before), tool.Escape(r.Status))
 }
 
 // agents does a command that begins with /agents.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/chat"
 )
 
 func modelsCommand(std streams) *cobra.Command {
@@ -63,7 +62,7 @@ func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 		}
 		window := "?"
 		if e.Window > 0 {
-			window = chat.Short(e.Window)
+			window = tool.Tokens(e.Window)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tool.Escape(e.ID), tool.Escape(strings.Join(e.Aliases, ", ")),
 			window, input, output,

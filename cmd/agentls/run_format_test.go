@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/internal/chat"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // objects reads lines of JSON, each a whole object.
@@ -189,8 +189,8 @@ func TestAgoAndCount(t *testing.T) {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}
-	for n, want := range map[int]string{0: "0", 950: "950", 1000: "1.0k", 3400: "3.4k", 9949: "9.9k", 9950: "10k", 120_400: "120k", 999_499: "999k", 999_500: "1.0M", 1_048_576: "1.0M"} {
-		if got := chat.Short(n); got != want {
+	for n, want := range map[int]string{0: "0", 950: "950", 1000: "1k", 3400: "3.4k", 9949: "9.9k", 9950: "10k", 120_400: "120k", 999_499: "999k", 999_500: "1M", 1_048_576: "1M"} {
+		if got := tool.Tokens(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -208,7 +207,7 @@ func printSessions(out io.Writer, sessions []wire.Session) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", tool.Escape(s.Session), fit(tool.Escape(s.Title), 50),
 			tool.Escape(strings.Join(s.Agents, " ")),
-			s.Runs, state, updated, chat.Short(s.Usage.TotalTokens))
+			s.Runs, state, updated, tool.Tokens(s.Usage.TotalTokens))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -101,7 +101,7 @@ func (s *status) take(who string, e activity.Body) {
 func (s *status) line(now time.Time) string {
 	parts := []string{tool.Escape(s.agent), cmp.Or(s.doing, "starting"), chat.Clock(now.Sub(s.began))}
 	if s.tokens > 0 {
-		parts = append(parts, chat.Short(s.tokens)+" tokens")
+		parts = append(parts, tool.Tokens(s.tokens)+" tokens")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -14,7 +14,6 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/agents/activity"
-	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
 	"github.com/agentls/agentls/internal/chat"
@@ -213,7 +212,7 @@ func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 	case activity.RunStarted:
 		t.begin(e, b)
 	case activity.RouteDecided:
-		t.say("%s", tool.Escape(b.Text))
+		t.say("%s", tool.EventLine(b))
 	case activity.Input:
 		t.showInput(b.Input)
 	case activity.TurnStarted:
@@ -281,45 +280,20 @@ func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 // joins runs.
 func (t *timeline) showContext(body activity.Body) {
 	switch b := body.(type) {
-	case activity.GuardrailChecked:
-		t.say("%s", joinLines(b.Line()))
 	case activity.TodosChanged:
 		t.plan(b)
-	case activity.HandoffStarted:
-		t.say("%s", tool.Escape(handoff.Line(b.From, b.To, b.Reason)))
-	case activity.HandoffRejected:
-		t.say("%s may not hand over to %s (%s)", tool.Escape(b.From), tool.Escape(b.To), tool.Escape(b.Code))
+		return
 	case activity.ContextCompressed:
-		if b.Status == "COMPRESSED" {
-			t.say("context compressed: %s → %s tokens", chat.Short(b.Before), chat.Short(b.After))
+		if b.Status != "COMPRESSED" {
+			return
 		}
 	case activity.ContextCleared:
 		if !t.past {
 			return // who is here has asked for it, and was answered
 		}
-		t.say("the context of %s is cleared", tool.Escape(b.Agent))
-	case activity.ChangeResolved:
-		t.say("changes to %s: %s", tool.Escape(localName(b.URI)), tool.Escape(b.Action))
-	case activity.ApprovalChanged:
-		t.say("mode %s, was %s", tool.Escape(b.To), tool.Escape(b.From))
-	case activity.Rewound:
-		t.say("went back to %d: %s brought back, %d left", b.ToSeq, count(len(b.Files), "file"), len(b.Left))
-	case activity.Forked:
-		if b.From {
-			t.say("forked from %s at %d", tool.Escape(b.Session), b.AtSeq)
-			break
-		}
-		t.say("forked as %s at %d", tool.Escape(b.Session), b.AtSeq)
-	case activity.MCPState:
-		if b.State == "failed" {
-			t.say("the MCP server %s failed: %s", tool.Escape(b.Server), tool.Escape(b.Why))
-		}
-	case activity.HookRan:
-		if b.Decision != "allow" {
-			t.say("%s", tool.Escape(b.Line()))
-		}
-	case activity.LoopDetected:
-		t.say("it repeats itself (%s, %d times): %s", tool.Escape(b.Kind), b.Count, tool.Escape(b.Action))
+	}
+	if line := tool.EventLine(body); line != "" {
+		t.say("%s", line)
 	}
 }
 

@@ -104,17 +104,17 @@ Really.
 ERROR (provider): no more
 0 turns, 0 tool calls, 0 tokens in, 0 out
 [16]
-mode edits, was ask
+the mode was set from ask to edits
 > More.
 Main
 model m
 [21]
 2 turns, 0 tool calls, 0 tokens in, 0 out
 [24]
-changes to /w/a.ts: keep
-went back to 15: 1 file brought back, 0 left
-forked as b at 26
-forked from a at 9
+changes to a.ts were kept
+went back to 15, with 1 file
+session b began with the first 26 events of this one
+this session began with the first 9 events of a
 `
 	if out.String() != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", out.String(), want)

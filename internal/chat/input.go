@@ -209,16 +209,3 @@ func Clock(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }
-
-// Short shows a count in at most four characters or so: 950, 3.4k, 120k, 1.2M.
-func Short(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 9950:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}

@@ -7,6 +7,7 @@ import (
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -125,7 +126,7 @@ func (m *screen) statusLine() string {
 		parts = append(parts, paint(warn, clean(s.Trust)))
 	}
 	if n := m.usage.TotalTokens; n > 0 {
-		parts = append(parts, Short(n)+" tokens")
+		parts = append(parts, tool.Tokens(n)+" tokens")
 	}
 	if m.cost > 0 {
 		parts = append(parts, dollars(m.cost))
