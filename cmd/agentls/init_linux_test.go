@@ -64,7 +64,7 @@ func TestModels(t *testing.T) {
 	if code != 0 || strings.Contains(out, "embedding") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	for _, want := range [][]string{{"my-model", "mine", "32k", "$1.00–3.00", "$2.125–4.00", "from the settings"}, {"gemini-3.8-flash", "flash", "1.0M", "low, medium, high"}} {
+	for _, want := range [][]string{{"my-model", "mine", "32k", "$1.00–3.00", "$2.125–4.00", "from the settings"}, {"gemini-3.8-flash", "flash", "1M", "low, medium, high"}} {
 		at := strings.Index(out, want[0])
 		if at < 0 {
 			t.Fatalf("no %s in\n%s", want[0], out)
