@@ -278,6 +278,23 @@ func (r *room) didSave(u uri.URI) {
 	}
 }
 
+// TestSEC09AnAnswerAboutAgentsWaitsForTexts: what an editor told is compared with the files
+// before it is answered, so that a save after the answer is judged by what lay there before.
+func TestSEC09AnAnswerAboutAgentsWaitsForTexts(t *testing.T) {
+	r, _, _ := editsAgent(t)
+	compare := make(chan struct{})
+	r.h.texts.disk.then(&r.h.work, func() { <-compare })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.h.catalog(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("it did not wait: %v", err)
+	}
+	close(compare)
+	if _, err := r.h.catalog(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving: not what a tool had the
 // editor change, alone or after the person, whoever asked for the save.
 func TestSEC12OnlyWhatThePersonTypedIsApprovedBySaving(t *testing.T) {
