@@ -36,7 +36,7 @@ func (c *checks) clients() outcome {
 			missing = append(missing, leftOut{n.clients, "there is no " + n.program, n.how})
 		}
 	}
-	args := []string{"test", "-count=1", "-v"}
+	args := []string{"test", "-count=1", "-v", "-timeout=1h"}
 	if !c.long {
 		args = append(args, "-short") // without it Jaeger is built, which takes minutes
 	}
