@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -316,10 +315,9 @@ func (s *sequence) wait(ctx context.Context) error {
 }
 
 // catalog returns the agents once they have been read, as they are after all that
-// was saved before. An editor that was answered and saves then does so after the texts
-// that it told before were compared with their files.
+// was saved before.
 func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
-	if err := errors.Join(h.texts.disk.wait(ctx), h.saves.wait(ctx)); err != nil {
+	if err := h.saves.wait(ctx); err != nil {
 		return nil, err
 	}
 	return h.daemon.Catalog(ctx)

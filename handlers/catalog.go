@@ -14,6 +14,10 @@ import (
 
 // list serves agents/list.
 func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*wire.ListResult, error) {
+	// What is saved after the answer is judged by what lay there before.
+	if err := h.texts.disk.wait(ctx); err != nil {
+		return nil, err
+	}
 	catalog, err := h.catalog(ctx)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
@@ -34,6 +35,10 @@ type recorded struct {
 func (r *recorded) Decided(string) bool { return false }
 
 func (r *recorded) Replaced(string) bool { return false }
+
+func (r *recorded) NeedsReview() func(*definition.Definition) bool {
+	return func(*definition.Definition) bool { return false }
+}
 
 func (r *recorded) Brings(context.Context, string) (workspace.Active, error) { return r.brings, nil }
 
@@ -278,19 +283,20 @@ func (r *room) didSave(u uri.URI) {
 	}
 }
 
-// TestSEC09AnAnswerAboutAgentsWaitsForTexts: what an editor told is compared with the files
-// before it is answered, so that a save after the answer is judged by what lay there before.
-func TestSEC09AnAnswerAboutAgentsWaitsForTexts(t *testing.T) {
+// TestSEC09AListWaitsForTexts: what an editor told is compared with the files before the
+// list of agents is answered, so that a save after the answer is judged by what lay there
+// before.
+func TestSEC09AListWaitsForTexts(t *testing.T) {
 	r, _, _ := editsAgent(t)
 	compare := make(chan struct{})
 	r.h.texts.disk.then(&r.h.work, func() { <-compare })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.h.catalog(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := r.h.list(ctx, struct{}{}, &wire.ListParams{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it did not wait: %v", err)
 	}
 	close(compare)
-	if _, err := r.h.catalog(t.Context()); err != nil {
+	if _, err := r.h.list(t.Context(), struct{}{}, &wire.ListParams{}); err != nil {
 		t.Error(err)
 	}
 }
