@@ -106,7 +106,10 @@ func landed(a *language.Query, d, now *workspace.Document, made, answer, typed, 
 		}
 		return n
 	}
-	return has(now.Text) >= has(made) && (want == language.AnswerBelow || calls(now.Text) <= calls(made))
+	if has(now.Text) < has(made) {
+		return false
+	}
+	return want == language.AnswerBelow || calls(now.Text) <= calls(made)
 }
 
 // withEdit returns the text of a document with an edit.

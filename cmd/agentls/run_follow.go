@@ -58,8 +58,12 @@ func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
 	if err != nil {
 		return err
 	}
-	if id, err := findSession(sessions, p.Session); err == nil && (p.Session == latestSession ||
-		len(id) == len(session.NewID())) {
+	id, err := findSession(sessions, p.Session)
+	if err != nil {
+		return nil // a new one
+	}
+	named := len(id) != len(session.NewID()) // by a person: its beginning is another name
+	if p.Session == latestSession || !named {
 		p.Session = id
 	}
 	return nil

@@ -104,7 +104,8 @@ export class Confirmations implements vscode.Disposable {
 	private async present(q: Question): Promise<void> {
 		await this.show(q);
 		const answered = !this.queue.includes(q);
-		if (answered || q.told || (q.shown && this.hasButtons(q.params))) {
+		const inChat = q.shown && this.hasButtons(q.params);
+		if (answered || q.told || inChat) {
 			return;
 		}
 		const edit = q.params.preview?.kind === "diff";
