@@ -4,37 +4,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/workspace"
 )
-
-// Find returns the agent of a name, also one that cannot run: a person who asks
-// for it wants to know why.
-func (h *Handlers) Find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
-	e, err := catalog.Lookup("", name)
-	if err == nil {
-		return e, nil
-	}
-	folder := ""
-	if i := strings.LastIndexByte(name, ':'); i > 0 {
-		for _, f := range h.Workspace.Snapshot().Folders() {
-			if f.Name == name[:i] || f.Canonical == name[:i] {
-				folder, name = f.Canonical, name[i+1:]
-				break
-			}
-		}
-	}
-	for _, e := range catalog.Entries() {
-		if e.Definition.Name == name && (folder == "" || e.Definition.Folder == folder) {
-			return e, nil
-		}
-	}
-	return nil, err
-}
 
 // Encode turns the columns of findings, which count UTF-16 units, into those of
 // the encoding that the client asked for.
