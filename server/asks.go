@@ -13,6 +13,14 @@ import (
 // the channels of calls in a pool of the process, so that a test in a synctest
 // bubble and one outside would kill each other, and its table of open calls
 // grows with every call that is made while an older one waits for a person.
+//
+// A call ends in one of three ways, and each removes it from open: give brings
+// the answer, drop says that nobody waits any more, and withdraw does the same
+// but leaves a function for an answer that comes later. The client may answer an
+// id twice or one that was never sent; both are ignored.
+//
+// Safe for concurrent use: give is called on the read loop, the others by
+// whoever asks.
 type asks struct {
 	mu   sync.Mutex
 	last int64
@@ -26,9 +34,14 @@ type reply struct {
 	err    error  // a [*jsonrpc2.Error] of the client's, or what is wrong with its answer
 }
 
+// errMalformed is what a caller gets when the client did answer its id, but with
+// a message that is not a JSON-RPC response: no second answer will come, so
+// there is no point in waiting for one.
 var errMalformed = errors.New("the client's answer is malformed")
 
 // add enters a call and returns its id and where its one answer will come.
+// The channel has room for the one answer, so that give never waits for a caller
+// who has gone.
 func (a *asks) add() (id int64, answer <-chan reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,6 +82,8 @@ func (a *asks) give(id jsonrpc2.IDView, r reply) {
 
 // withdraw strikes out a call as drop does, and has the answer that may come yet
 // told to late, under the lock, or at once if it has come meanwhile.
+// late is forgotten only when it is called: an entry for a call that the client
+// never answers stays until the connection ends.
 func (a *asks) withdraw(id int64, answer <-chan reply, late func(reply)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,6 +10,17 @@ import (
 
 // ledger holds the client's calls that have not been answered, by the number
 // under which the transport knows them.
+//
+// The life of a call: line.admit adds it on the read loop, begin gives it the
+// context that its handler runs under, mark and then note how its answer is to
+// be sent, and line.Write takes it out when the answer is queued. Between add
+// and take its id is in use, and a second request with that id is refused.
+//
+// What is under way is counted twice because the two ends differ: the end of
+// input waits for answers that are owed (drain), the end of a connection for
+// handlers that still run (Serve).
+//
+// Safe for concurrent use.
 type ledger struct {
 	owed    gauge // answers that have not been queued
 	running gauge // handlers that have not returned
@@ -69,6 +80,8 @@ func (l *ledger) open(same string) bool {
 
 // begin returns the context that call n runs under, which comes from the
 // connection's (see the package doc), and what ends it.
+// The caller must call end once, on every path: until then the connection's end
+// waits for it, up to linger.
 func (l *ledger) begin(connection context.Context, n int64) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(connection)
 	l.mu.Lock()
@@ -89,6 +102,7 @@ func (l *ledger) begin(connection context.Context, n int64) (ctx context.Context
 }
 
 // mark says how call n is to be answered.
+// Only before the answer is written; line.Write looks at it there.
 func (l *ledger) mark(n int64, stream, opens bool) {
 	l.mu.Lock()
 	if c := l.calls[n]; c != nil {
@@ -98,6 +112,7 @@ func (l *ledger) mark(n int64, stream, opens bool) {
 }
 
 // then says what follows the answer of call n.
+// nil is no function.
 func (l *ledger) then(n int64, do func()) {
 	if do == nil {
 		return
@@ -111,6 +126,8 @@ func (l *ledger) then(n int64, do func()) {
 
 // cancel ends the context of a call that is being served; an id that is not
 // is ignored, as is one that is cancelled twice.
+// The function is called without the lock: it wakes handlers, which may come
+// back here at once.
 func (l *ledger) cancel(same string) {
 	l.mu.Lock()
 	var cancel context.CancelCauseFunc
@@ -124,6 +141,8 @@ func (l *ledger) cancel(same string) {
 }
 
 // take strikes call n out, since its answer is about to be queued.
+// ok is false where it was taken before, which would be a second answer to one
+// request.
 func (l *ledger) take(n int64) (call, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,12 +162,14 @@ type gauge struct {
 	zero chan struct{} // closed at zero; nil while nobody waits
 }
 
+// add counts one more that is under way; release must follow.
 func (g *gauge) add() {
 	g.mu.Lock()
 	g.n++
 	g.mu.Unlock()
 }
 
+// release counts one less, and wakes who waits for none at zero.
 func (g *gauge) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,6 +181,8 @@ func (g *gauge) release() {
 }
 
 // none returns a channel that is closed once the count is zero.
+// The channel belongs to this fall to zero only: what is added afterwards does
+// not open it again, so a caller that has to know the state later asks anew.
 func (g *gauge) none() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

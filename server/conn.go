@@ -22,9 +22,14 @@ import (
 
 // Config is what a connection needs from outside. Now is required.
 type Config struct {
+	// Now is the clock that spaces progress reports. It must be safe for
+	// concurrent use. Required: Serve panics without it.
 	Now func() time.Time // the clock that spaces progress reports
 
-	Log *slog.Logger // what goes wrong here; nil discards it
+	// Log gets what goes wrong here: refused messages, failed requests with the
+	// error that the client saw, panics with their stack. Nothing that a person
+	// or a model said is logged but for error texts. nil discards it.
+	Log *slog.Logger
 
 	// Parent is the id of the process that started the daemon, if it was given
 	// on the command line; 0 for none. [Peer.WatchParent] sets it later.
@@ -131,6 +136,11 @@ func within(done <-chan struct{}, d time.Duration) {
 	}
 }
 
+// Its goroutines: the read loop, which is the transport's and calls
+// line.ReadFrame and handle; one for each query that has left the read loop; the
+// outbox's writer; and watch, which looks for the parent process. All but the
+// writer end with ctx. The fields above initToken are set before the read loop
+// begins and never change.
 type connection struct {
 	ctx   context.Context // ends with the connection
 	end   context.CancelCauseFunc
@@ -160,7 +170,8 @@ type ended struct {
 
 func (e ended) Error() string { return "the connection has ended: " + e.how.String() }
 
-// finish ends the connection; the first reason counts.
+// finish ends the connection; the first reason counts. It does not wait and may
+// be called from any goroutine, also by one that Serve waits for.
 func (c *connection) finish(how Ending, err error) { c.end(ended{how, err}) }
 
 // warn shows the person a warning. It does not wait.
@@ -169,6 +180,10 @@ func (c *connection) warn(text string) {
 	_ = c.notify(c.ctx, protocol.MethodWindowShowMessage, p) // a client that is gone needs no warning
 }
 
+// readEnded is told by the line that nothing more can be read, and why. It
+// decides between a client that hung up and one whose headers cannot be followed
+// any more, since only the second is worth a line in the log of whoever started
+// the daemon.
 func (c *connection) readEnded(err error) {
 	switch {
 	case errors.Is(err, errUnframed):
@@ -180,6 +195,8 @@ func (c *connection) readEnded(err error) {
 	}
 }
 
+// outcome says how the connection ended. It is called after ctx has ended; a
+// context that the caller of Serve ended is Stopped, which is no error.
 func (c *connection) outcome() (Outcome, error) {
 	o := Outcome{Ending: Stopped, ShutDown: c.life.is() == shutDown}
 	e, ok := errors.AsType[ended](context.Cause(c.ctx))
@@ -244,6 +261,8 @@ func (c *connection) handle(request context.Context, req *jsonrpc2.Request) (any
 
 // serveNotification serves a notification. What no row serves is ignored: a newer
 // client's must not end the session.
+// The error is for the log: the caller returns nil to the transport, which would
+// close the connection otherwise.
 func (c *connection) serveNotification(m message) error {
 	switch {
 	case m.method == protocol.MethodCancelRequest:
@@ -271,6 +290,12 @@ func (c *connection) serveNotification(m message) error {
 }
 
 // serveCall serves request n and returns its result as JSON. ctx is the call's.
+//
+// It runs on the read loop and, for a query, leaves it in answer. Refusals are
+// made here before the parameters are looked at, cheapest first: a notification's
+// name, the lifecycle, an unknown method, too many at once. The client finds
+// [fault.Misplaced], [fault.NotReady], [fault.Unserved] and [fault.Unavailable]
+// with reason overloaded for them.
 func (c *connection) serveCall(ctx, request context.Context, n int64, m message) ([]byte, error) {
 	if m.method == protocol.MethodCancelRequest || m.method == protocol.MethodExit ||
 		(m.served && m.route.kind == notify) {
@@ -303,6 +328,9 @@ func (c *connection) serveCall(ctx, request context.Context, n int64, m message)
 
 // initialize serves the request of that name, after which everything is served
 // and sent, unless it fails.
+// The mark comes before the state changes: whoever sees ready may send, and what
+// it sends must wait behind the answer. When it fails the state goes back, so
+// that the client may send another initialize.
 func (c *connection) initialize(ctx context.Context, n int64, m message) ([]byte, error) {
 	if token := member(m.params, "workDoneToken"); token != nil {
 		c.initToken.Store(&token)
@@ -320,6 +348,10 @@ func (c *connection) initialize(ctx context.Context, n int64, m message) ([]byte
 
 // answer runs both halves of a request; request is not used by one that is
 // answered on the read loop.
+//
+// Both halves run under guard, each by itself, since they run on two goroutines.
+// A result that cannot be marshalled is a bug of ours and told as one; the Go
+// types in its error go to the log only.
 func (c *connection) answer(ctx, request context.Context, n int64, m message) ([]byte, error) {
 	give, err := guard(c, m.method, func() (answer, error) { return c.bind(m) })
 	if err != nil {
@@ -350,6 +382,9 @@ func (c *connection) answer(ctx, request context.Context, n int64, m message) ([
 }
 
 // bind runs a row's half on the read loop.
+// A member that stands twice in the parameters is refused before any row sees
+// them: two readers of the same bytes could otherwise take different values of
+// it.
 func (c *connection) bind(m message) (answer, error) {
 	if at, ok := strings.CutPrefix(string(c.line.repeated), "/params"); ok {
 		return nil, repetitionError(m.method, at)
@@ -365,6 +400,8 @@ func clip(s string) string {
 	return s
 }
 
+// cancelRequest serves $/cancelRequest on the read loop. An id that nobody waits
+// for is no error: the answer may have crossed with it on the way.
 func (c *connection) cancelRequest(params []byte) error {
 	// Not protocol.CancelParams: its integer is an int32, and an id beyond that
 	// would never be found.

@@ -20,6 +20,10 @@ import (
 // alone cannot: one that is required, one that has a few values only. Check
 // returns the path of the offending field, as in "inputs.files[2]" ("" for the
 // whole), and what is wrong with it in a few words ("is required").
+//
+// The server calls Check after decoding and before the row's function, on the read
+// loop, so it must look at the value alone: no disk, no locks, no state. A failure is
+// answered with code -32602, and the path travels as data.path (spec 2.2).
 type Checker interface {
 	Check() (path string, err error)
 }
@@ -73,6 +77,7 @@ func BadParams(method, path, format string, args ...any) error {
 	return badParams(method, path, fmt.Sprintf(format, args...))
 }
 
+// It makes the error of BadParams of a text that is not a format.
 func badParams(method, path, problem string) error {
 	path, problem = clip(path), clip(problem) // both may quote the client
 	e := fault.New(fault.Invalid, "server.decode", "%s: %s", method, problem)

@@ -23,9 +23,17 @@ const (
 //
 // A table without a row for initialize has no lifecycle: it is ready from the
 // start, and nothing but hanging up or exit ends it.
+//
+// The states follow each other in their order. There are two steps back or
+// aside: a failed initialize returns to created, and exit ends the connection
+// from any of them.
 type lifecycle struct{ now atomic.Uint32 }
 
-func (l *lifecycle) is() state   { return state(l.now.Load()) }
+// is returns the state at this moment. Off the read loop it may have changed by
+// the time the caller looks at it.
+func (l *lifecycle) is() state { return state(l.now.Load()) }
+
+// set changes the state; for the read loop only.
 func (l *lifecycle) set(s state) { l.now.Store(uint32(s)) }
 
 // refuses returns why a method is not served now, or nil (REL-01 to REL-03).
@@ -52,6 +60,10 @@ func (l *lifecycle) refuses(method string) error {
 }
 
 // An Ending is what ended a connection.
+//
+// Whoever calls [Serve] needs it for two things: what to write to the log, and
+// whether runs go on. A client that is gone leaves its runs interrupted,
+// however it went.
 type Ending uint8
 
 // The ways in which a connection ends.

@@ -53,6 +53,8 @@ type line struct {
 	body []byte // of the last message, if it was small
 	call []byte // the last call as the transport sees it, if it was small
 
+	// told: the person knows that a message was too large. One warning is enough:
+	// an editor that sends such a document sends it with every keystroke.
 	told bool // the person knows that a message was too large
 }
 
@@ -70,6 +72,8 @@ type flaw struct {
 // next notification, or of the next request with an id that LSP allows, its id
 // replaced by ours. Answers to us go to who asked, and what is neither is
 // refused here. The bytes are valid until the next call.
+// An error ends the connection: the transport calls it no more. By then drain has
+// given the answers that are owed their time, and ended has been called.
 func (l *line) ReadFrame(context.Context) ([]byte, int64, error) {
 	for {
 		l.pulse.rest()
@@ -97,6 +101,8 @@ func (l *line) ReadFrame(context.Context) ([]byte, int64, error) {
 	}
 }
 
+// over reports whether the connection has ended. What was read in the same moment
+// is not served then.
 func (l *line) over() bool {
 	select {
 	case <-l.done:
@@ -117,6 +123,9 @@ func (l *line) drain() {
 	}
 }
 
+// refuse answers a message that is not served with its error, under the client's
+// id or null. It goes out before the initialize reply as well: it answers
+// something that the client did send.
 func (l *line) refuse(bad *flaw) {
 	id := bad.id
 	if id == "" {
@@ -129,6 +138,14 @@ func (l *line) refuse(bad *flaw) {
 
 // admit checks one body. It returns what the transport shall see, or what is
 // wrong; both nil for an answer to us, which goes to who asked.
+//
+// The order of the checks decides what the client is told. A batch is told apart
+// before its JSON is checked, so that it gets a sentence about batches. The id is
+// looked at last, since only a message that is a request has one to look up, and
+// entering it in the ledger is what cannot be undone.
+//
+// The request that the transport gets is written anew with a number of ours for
+// its id; method and params are the client's bytes.
 func (l *line) admit(body []byte) ([]byte, *flaw) {
 	l.repeated = ""
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
@@ -189,6 +206,8 @@ func (l *line) admit(body []byte) ([]byte, *flaw) {
 	return call, nil
 }
 
+// under reports whether p points into the member that parent names, which ends in
+// a slash.
 func under(p jsontext.Pointer, parent string) bool { return strings.HasPrefix(string(p), parent) }
 
 // refuseMessage is a JSON object that is no JSON-RPC message. A request is refused
@@ -248,6 +267,8 @@ func envelope(body []byte) (id string, has members) {
 
 // strict checks that body is JSON, and notes a repeated member. The transport
 // looks at brackets only, and takes the last of a repeated member.
+// The decoder is kept from message to message for its buffers; after a large
+// message it is dropped, since it would keep what that message needed.
 func (l *line) strict(body []byte) error {
 	src := bytes.NewBuffer(body)
 	if l.dec == nil {
@@ -272,16 +293,21 @@ func (l *line) strict(body []byte) error {
 	return err
 }
 
+// newFlaw returns a flaw whose message is answered with null for its id.
 func newFlaw(code jsonrpc2.Code, message string) *flaw {
 	return &flaw{err: newError(code, fault.Invalid, message, "", nil)}
 }
 
+// positionError is the error of a message that is well formed and comes where it
+// may not: -32600.
 func positionError(message string) *jsonrpc2.Error {
 	return newError(jsonrpc2.InvalidRequest, fault.Misplaced, message, "", nil)
 }
 
 // next reads one frame. It returns a flaw for one that is in order but cannot
 // be looked into, nothing for one that was skipped, and [errUnframed], [io.EOF] or the reader's error for the end.
+// A truncated body is an error that ends the connection: the client hung up in the
+// middle of a message.
 func (l *line) next() ([]byte, *flaw, error) {
 	size, bad, err := l.header()
 	if err != nil {
@@ -322,6 +348,9 @@ func (l *line) next() ([]byte, *flaw, error) {
 // skip passes over the body of a message that is larger than maxFrame. What its
 // beginning says of it decides how that is told: a request is refused under its
 // id, and the person is told once of a notification, which cannot be answered.
+//
+// The body is discarded as it comes and never held: no message costs more memory
+// than maxFrame, whatever its header says.
 func (l *line) skip(size int) ([]byte, *flaw, error) {
 	start, err := l.in.Peek(min(size, maxHeader)) // the size of the buffer
 	if err == nil {
@@ -359,6 +388,11 @@ func (l *line) skip(size int) ([]byte, *flaw, error) {
 
 // header reads a block of header lines and returns the length of what follows.
 // A flaw refuses the message, whose length is known all the same.
+//
+// What leaves the length in doubt ends the connection: a line without a colon, a
+// length that is no number, two that differ, none at all. Only what leaves no
+// doubt is a flaw, and the next message is read: two equal lengths, or another
+// charset than UTF-8.
 func (l *line) header() (size int, bad *flaw, err error) {
 	size = -1
 	for n := 0; ; n++ {
@@ -420,6 +454,7 @@ func charset(value string) string {
 }
 
 // Read implements [jsonrpc2.Stream]; the transport uses ReadFrame instead.
+// It is there because the interface has it.
 func (l *line) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 	body, n, err := l.ReadFrame(ctx)
 	if err != nil {
@@ -434,6 +469,12 @@ const answerPrefix = `{"jsonrpc":"2.0","id":`
 
 // Write implements [jsonrpc2.Stream]: the transport writes answers, and nothing
 // else. It does not wait for the client.
+//
+// The transport knows the call by our number, so that is what it writes; the
+// number is cut out here and the client's own id put in its place. The ledger says
+// which lane the answer goes to, and what has to happen once it is queued (then).
+// An error from here means a bug of ours or an outbox that takes nothing more; the
+// transport then ends the connection.
 func (l *line) Write(_ context.Context, m jsonrpc2.Message) (int64, error) {
 	body := jsonrpc2.AppendMessage(nil, m)
 	if !bytes.HasPrefix(body, []byte(answerPrefix)) {
@@ -471,6 +512,8 @@ func (l *line) answer(f frame, id, rest []byte) error {
 	return l.out.put(f)
 }
 
+// answering returns the frame of an answer: our own beginning, the client's id as
+// it wrote it, and rest, which begins at the comma after the id.
 func answering(id, rest []byte) []byte {
 	b := newFrame(len(answerPrefix) + len(id) + len(rest))
 	b = append(b, answerPrefix...)

@@ -23,6 +23,9 @@ import (
 //
 // Outside Unix the descriptor stays what it is, and nothing guards against
 // stray prints.
+//
+// The error says which stream could not be taken over; then nothing has been
+// changed but perhaps the descriptor of out, and the process should end.
 func Stdio(in, out, errs *os.File) (io.ReadWriteCloser, error) {
 	private, err := takeOver(out, errs)
 	if err != nil {
@@ -31,6 +34,8 @@ func Stdio(in, out, errs *os.File) (io.ReadWriteCloser, error) {
 	return &stdio{in, private}, nil
 }
 
+// stdio joins the two streams to one connection. Closing closes both, and
+// neither close may wait for the other side.
 type stdio struct{ in, out *os.File }
 
 func (s *stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }

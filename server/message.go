@@ -20,6 +20,7 @@ func removeLinks(message string) string { return link.ReplaceAllString(message, 
 
 // ShowMessage shows a person a message. No part of it becomes a link: the
 // parenthesis of what could be one is shown as \x28.
+// It is a notification: it does not wait, and params stay the caller's.
 func (p Peer) ShowMessage(ctx context.Context, params *protocol.ShowMessageParams) error {
 	shown := *params
 	shown.Message = removeLinks(params.Message)
@@ -28,6 +29,10 @@ func (p Peer) ShowMessage(ctx context.Context, params *protocol.ShowMessageParam
 
 // ShowMessageRequest asks a person by a message with actions; nil is a question
 // that was dismissed. No part of the message becomes a link, as in ShowMessage.
+//
+// It waits for the person, without a bound of its own, and must therefore not be
+// called on the read loop. When ctx ends first the client is asked to withdraw
+// the question, and the error is ctx's.
 func (p Peer) ShowMessageRequest(ctx context.Context,
 	params *protocol.ShowMessageRequestParams) (*protocol.MessageActionItem, error) {
 	shown := *params

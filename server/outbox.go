@@ -46,6 +46,17 @@ func newFrame(n int) []byte {
 
 // outbox is what waits for the client. Nobody who puts something in waits for
 // the client. Its own goroutine writes; run says who ends it.
+//
+// The life of a frame: put enters it into the queue of its lane, or into held
+// before the initialize reply; next takes as many as fit into one write; run
+// writes them and only then gives their bytes back to the limits. So what a slow
+// socket holds in flight counts as well.
+//
+// Errors come from here in two ways. put returns one to the sender, whose frame
+// was not taken; gone tells the connection once, so that it ends.
+//
+// Everything but run and next may be called from any goroutine; these two are the
+// writer's.
 type outbox struct {
 	to   io.Writer
 	gone func(error) // called when nothing is taken any more, with why; never under mu
@@ -68,6 +79,8 @@ func newOutbox(to io.Writer, gone func(error)) *outbox {
 	return &outbox{to: to, gone: gone, grown: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
+// errStalled and errClosed are the two reasons for which put refuses besides a
+// failed write: too much is unread, and close was called.
 var (
 	errStalled = errors.New("the client leaves what it is sent unread")
 	errClosed  = errors.New("the connection has ended")
@@ -131,7 +144,8 @@ func (o *outbox) unlock() {
 	o.release()
 }
 
-// release is called under mu.
+// release moves what was held back to its lanes, in the order in which it was
+// sent, and holds nothing back from now on. It is called under mu.
 func (o *outbox) release() {
 	for _, f := range o.held {
 		o.queues[f.lane].push(f)
@@ -140,7 +154,8 @@ func (o *outbox) release() {
 	o.wake()
 }
 
-// wake is called under mu.
+// wake has the writer look again. It is called under mu. The channel has room for
+// one: a wake that is not taken yet stands for this one too.
 func (o *outbox) wake() {
 	select {
 	case o.grown <- struct{}{}:
@@ -191,6 +206,10 @@ func (o *outbox) pressureGone() <-chan struct{} {
 
 // run writes frames until close has been called and nothing is left, or until
 // a write fails.
+//
+// Small frames of a lane are copied together and written at once, since each
+// write is a system call and a stream consists of small ones. A frame that is
+// alone in its batch is written without a copy.
 func (o *outbox) run() {
 	defer close(o.ended)
 	together := make([]byte, 0, maxTogether)
@@ -243,6 +262,7 @@ func (o *outbox) run() {
 
 // next waits for what is to be written: as much of the first lane as goes
 // together, else of the stream. It returns nothing at the end.
+// After close it returns what is left before it returns nothing.
 func (o *outbox) next(batch []frame) []frame {
 	for {
 		o.mu.Lock()
@@ -271,6 +291,11 @@ func (o *outbox) close() {
 }
 
 // queue is a FIFO of frames that gives its memory back.
+//
+// It is not safe for concurrent use; the outbox's mutex guards it. It does not
+// shrink its array while it is in use, but moves the rest to the front once more
+// than half of it has been taken, and clears what was taken, so that no frame is
+// kept by a slice that has passed it.
 type queue struct {
 	frames []frame
 	head   int
@@ -290,6 +315,7 @@ func (q *queue) take(batch []frame, limit int) []frame {
 	return batch
 }
 
+// push appends a frame.
 func (q *queue) push(f frame) {
 	if len(q.frames) == cap(q.frames) && q.head > len(q.frames)/2 {
 		n := copy(q.frames, q.frames[q.head:])
@@ -299,6 +325,7 @@ func (q *queue) push(f frame) {
 	q.frames = append(q.frames, f)
 }
 
+// pop removes the first frame; the queue must not be empty.
 func (q *queue) pop() frame {
 	f := q.frames[q.head]
 	q.frames[q.head] = frame{}

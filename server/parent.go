@@ -9,6 +9,8 @@ const parentEvery = 3 * time.Second
 // watch ends the connection when the process that it is told to watch is gone.
 // Some editors die without closing our stdin, because a process of theirs holds
 // it open. It ends with the connection.
+// A process that is not alive at the first look is not watched: its id is of another namespace, and
+// ending the connection for it would end every connection from a container.
 func (c *connection) watch() {
 	var pid int
 	select {

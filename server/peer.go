@@ -44,6 +44,8 @@ func (p Peer) Notify(ctx context.Context, method string, params any) error {
 // everything else. params is one JSON value; it is copied as it is and not
 // looked at. NotifyRaw does not wait for the client: one who can hold back asks
 // Pressure before each call.
+// It fails only when the connection has ended or the client has left too much
+// unread.
 func (p Peer) NotifyRaw(method string, params []byte) error {
 	n := len(notePrefix) + len(method) + len(paramsPrefix) + len(params) + len("}")
 	b := newFrame(n)
@@ -99,6 +101,7 @@ func (p Peer) WatchParent(pid int) {
 	}
 }
 
+// notify is [Peer.Notify].
 func (c *connection) notify(ctx context.Context, method string, params any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,6 +162,12 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 
 // callLate is call, and tells late, which is quick and may be nil, the answer
 // that comes after ctx has ended.
+//
+// Three things can come first. The answer is taken even if ctx has ended
+// meanwhile, when both are ready and select picks it. The end of the connection
+// is told apart from the end of ctx, because most contexts here come from the
+// connection: a caller that sees its own context's error would take a lost client
+// for its own decision.
 func (c *connection) callLate(ctx context.Context, method string, params, result any,
 	late func(reply)) (jsonrpc2.ID, error) {
 	if err := ctx.Err(); err != nil {
@@ -199,6 +208,8 @@ func (c *connection) callLate(ctx context.Context, method string, params, result
 	}
 }
 
+// hungUp is the error of a call whose connection has ended: [fault.Unavailable],
+// so that a run treats its question as unanswered and not as refused.
 func hungUp() error {
 	return fault.New(fault.Unavailable, "server.call", "the connection to the editor has ended")
 }
@@ -215,6 +226,8 @@ func marshalParams(method string, params any) ([]byte, error) {
 	return raw, nil
 }
 
+// cancelled are the parameters of $/cancelRequest for a call of ours. Not
+// protocol.CancelParams, whose integer is an int32.
 type cancelled struct {
 	ID int64 `json:"id"`
 }
@@ -237,8 +250,12 @@ func (c *connection) result(raw []byte, into any) error {
 }
 
 // dispatched is the connection as [protocol.ClientDispatcher] wants it.
+//
+// protocol.ClientDispatcher needs a whole connection; only Call and Notify are
+// used by the methods of [protocol.Client]. The rest completes the interface.
 type dispatched struct{ c *connection }
 
+// Call adds the method's name to the error, as [Peer.Call] does.
 func (d dispatched) Call(ctx context.Context, method string, params, result any) (jsonrpc2.ID, error) {
 	id, err := d.c.call(ctx, method, params, result)
 	if err != nil {

@@ -24,6 +24,10 @@ type ProgressStart struct {
 // as often as one likes, from any goroutine: what comes sooner than a quarter of
 // a second after the one before is held, the last one counts, and it is sent
 // when its time has come.
+//
+// Whoever began it must call End on every path: the client shows it until then.
+// It outlives the request for which it was begun; it is sent under the
+// connection's context.
 type Progress struct {
 	peer  Peer
 	token protocol.ProgressToken
@@ -39,6 +43,10 @@ type Progress struct {
 // does not wait. Without one it sends window/workDoneProgress/create, so it must
 // not run on the read loop then, and fails if the client refuses: whether the
 // client has window.workDoneProgress is for the caller to ask first.
+//
+// ctx bounds the wait for the client's yes only. On an error from the begin
+// notification the Progress is returned as well, and may be used: the connection
+// has ended then, and nothing that it sends arrives.
 func (p Peer) BeginProgress(ctx context.Context, s ProgressStart) (*Progress, error) {
 	pr := &Progress{peer: p, token: s.Token, last: p.c.cfg.Now()}
 	if pr.token == nil {
@@ -116,12 +124,14 @@ func (p *Progress) flush() {
 	})
 }
 
-// report is called under mu.
+// report sends a report and restarts the wait for the next. It is called under
+// mu, so that End, which takes mu, is the last that is sent.
 func (p *Progress) report(r *protocol.WorkDoneProgressReport) {
 	p.last = p.peer.c.cfg.Now()
 	_ = p.send(r) // as in End
 }
 
+// send sends one value of the progress. It does not wait for the client.
 func (p *Progress) send(value any) error {
 	raw, err := protocol.Marshal(value)
 	if err != nil {
@@ -130,6 +140,7 @@ func (p *Progress) send(value any) error {
 	return p.peer.Progress(p.peer.c.ctx, &protocol.ProgressParams{Token: p.token, Value: protocol.LSPAny(raw)})
 }
 
+// text returns s as the protocol has an optional string: nil for "".
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -4,6 +4,11 @@ import "sync/atomic"
 
 // Pulse tells whether the read loop of a connection comes round (REL-32). The
 // zero value is of no connection, and of none that has begun: it waits.
+//
+// The daemon's watchdog pings it every few seconds and takes one that does not
+// return for a loop that hangs. The loop itself pays two stores and a load for
+// a message, without a lock: it is the hottest path of a connection. One Pulse
+// serves one connection; it must not be copied.
 type Pulse struct {
 	waiting atomic.Bool // the loop waits for the client, or has ended
 	begun   atomic.Bool

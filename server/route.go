@@ -9,8 +9,12 @@ import (
 // A Route binds one wire method to the function that serves it. The zero Route
 // is not useful; make one with [Notify], [Query] or [Now].
 type Route struct {
-	Method string                             // as on the wire
-	Grant  func(*protocol.ServerCapabilities) // advertised because this row exists; may be nil
+	// Method is the name on the wire. A table has each once.
+	Method string // as on the wire
+	// Grant enters what the client is told of this row into the answer to
+	// initialize; the handler of initialize calls it for every row of the
+	// table. nil advertises nothing.
+	Grant func(*protocol.ServerCapabilities)
 
 	kind   kind
 	stream bool // the answer goes out in the stream lane
@@ -61,6 +65,8 @@ func (r Route) Urgent() Route {
 // context and must not wait for the client, a model or a person. An error that
 // it returns is logged and goes no further: JSON-RPC has no way to answer a
 // notification.
+//
+// The parameters are decoded anew for each message and are apply's to keep.
 func Notify[P any](method string, apply func(context.Context, *P) error) Route {
 	return Route{Method: method, kind: notify, bind: func(raw []byte) (answer, error) {
 		p, err := decode[P](method, raw)
@@ -80,6 +86,14 @@ func Notify[P any](method string, apply func(context.Context, *P) error) Route {
 //
 // A call back to the client ([Peer.Call]) may be made from give, never from
 // capture: the read loop that would bring the reply is the one that waits.
+//
+// Both get the same *P. capture should cost microseconds: the next keystroke
+// waits for it. give may be running 256 times at once, for requests that the
+// client sent together.
+//
+// What give returns is marshalled on its goroutine; an [Answer] in place of the
+// result adds what follows it. Errors become codes by their kind ([fault.Kind],
+// spec 2.5).
 func Query[S, P, R any](method string, capture func(*P) S, give func(context.Context, S, *P) (R, error)) Route {
 	return Route{Method: method, kind: query, bind: func(raw []byte) (answer, error) {
 		p, err := decode[P](method, raw)
@@ -95,6 +109,9 @@ func Query[S, P, R any](method string, capture func(*P) S, give func(context.Con
 // to wait until the answer is on its way: what Then sends comes after it, in
 // the lane that the answer is in. Then runs once, on the goroutine of the
 // handler, must not wait, and does not run when no answer could be queued.
+//
+// So a subscription sends its first live event after the page that it
+// continues.
 type Answer struct {
 	Result any
 	Then   func()
@@ -114,7 +131,9 @@ func Now[P, R any](method string, do func(context.Context, *P) (R, error)) Route
 }
 
 // index finds routes by method. Two rows for one method, or an initialize that
-// others could overtake, are mistakes in the program, so it panics at once.
+// others could overtake, are mistakes in the program, so it panics at once: the
+// daemon does not start with such a table, and every test that makes a
+// connection sees it.
 func index(routes []Route) map[string]Route {
 	t := make(map[string]Route, len(routes))
 	for _, r := range routes {
