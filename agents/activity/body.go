@@ -11,11 +11,17 @@ import (
 type (
 	// RunStarted is the first event of a run.
 	RunStarted struct {
-		Input      []ContentBlock `json:"input"`
-		Mode       string         `json:"mode"`
-		Approval   string         `json:"approval"`
-		Model      string         `json:"model"`
-		Tools      []string       `json:"tools"`
+		// What the person or the calling agent asked, as the request had it.
+		Input []ContentBlock `json:"input"`
+		// How it works, as chat or as task (spec 3.3).
+		Mode string `json:"mode"`
+		// The mode in which calls are decided about: plan, ask, edits or auto.
+		Approval string `json:"approval"`
+		// The id of the model that is asked first.
+		Model string `json:"model"`
+		// The names of the tools that the agent has.
+		Tools []string `json:"tools"`
+		// The agents that control passed through, this one last.
 		Chain      []string       `json:"chain"`
 		Definition string         `json:"definition"` // hex SHA-256 of the agent's file
 		Context    *EditorContext `json:"context,omitempty"`
@@ -43,8 +49,11 @@ type (
 
 	// RunState says that a run moved.
 	RunState struct {
-		From    State  `json:"from"`
-		To      State  `json:"to"`
+		// The state that the run leaves; empty for its first.
+		From State `json:"from"`
+		// The state that it is in now; after finished comes only run.finished.
+		To State `json:"to"`
+		// For a person, as a sentence.
 		Why     string `json:"why,omitempty"`
 		Resumes string `json:"resumes,omitempty"` // what makes it go on
 		// Limit is the one that a paused run would cross: calls, input, tokens, cost.
@@ -55,47 +64,67 @@ type (
 
 	// Extended is how much more a run may use than its agent and the settings say.
 	Extended struct {
-		Turns       int     `json:"turns,omitempty"`
-		Seconds     int     `json:"seconds,omitempty"`
-		ModelCalls  int     `json:"modelCalls,omitempty"`
-		InputTokens int     `json:"inputTokens,omitempty"`
-		Tokens      int     `json:"tokens,omitempty"`
-		USD         float64 `json:"usd,omitempty"`
+		// More of run.max_turns; like the others, 0 where it is not extended.
+		Turns int `json:"turns,omitempty"`
+		// More of run.max_time.
+		Seconds     int `json:"seconds,omitempty"`
+		ModelCalls  int `json:"modelCalls,omitempty"`
+		InputTokens int `json:"inputTokens,omitempty"`
+		Tokens      int `json:"tokens,omitempty"`
+		// More of run.max_cost, in US dollars.
+		USD float64 `json:"usd,omitempty"`
 	}
 
 	// RunFinished is the last event of a run: its result but for session, run
 	// and agent, which the event has.
 	RunFinished struct {
-		Reason     Reason               `json:"reason"`
-		Recovered  Reason               `json:"recovered,omitempty"`
-		Text       string               `json:"text"`
-		Output     json.RawMessage      `json:"output,omitempty"`
-		Usage      model.Usage          `json:"usage"`
-		Cost       *Cost                `json:"cost,omitempty"`
-		Turns      int                  `json:"turns"`
-		ToolCalls  int                  `json:"toolCalls"`
-		Fallbacks  []string             `json:"fallbacks,omitempty"` // models that answered in place of the chosen one
-		Chain      []Link               `json:"chain"`
-		Guardrails []Guard              `json:"guardrails"`
-		Changes    []Change             `json:"changes"`
-		Problems   []definition.Problem `json:"problems"`
-		Error      *Failure             `json:"error,omitempty"`
+		// How it ended (spec 3.5).
+		Reason Reason `json:"reason"`
+		// The limit that was hit before the last turn of a task run ended it well;
+		// absent otherwise.
+		Recovered Reason `json:"recovered,omitempty"`
+		// The answer; of a run that ended early, what there was of it.
+		Text string `json:"text"`
+		// The arguments of complete_task, where the agent's file has an output.
+		Output json.RawMessage `json:"output,omitempty"`
+		// What its calls of models used, and of those of runs that it waited for.
+		Usage model.Usage `json:"usage"`
+		// What these cost; absent where a price is not known.
+		Cost  *Cost `json:"cost,omitempty"`
+		Turns int   `json:"turns"`
+		// The calls that models asked for, also those that were refused.
+		ToolCalls int      `json:"toolCalls"`
+		Fallbacks []string `json:"fallbacks,omitempty"` // models that answered in place of the chosen one
+		// The runs of the chain of handoffs, this one last; never null.
+		Chain []Link `json:"chain"`
+		// The guardrails that were asked, in order; never null.
+		Guardrails []Guard `json:"guardrails"`
+		// What the run did to files, one entry for each; never null.
+		Changes []Change `json:"changes"`
+		// The findings in the agent's file; never null.
+		Problems []definition.Problem `json:"problems"`
+		// Why it could not go on; absent where the reason says enough.
+		Error *Failure `json:"error,omitempty"`
 	}
 
 	// TurnStarted begins a turn.
 	TurnStarted struct {
+		// From 1, counted over the whole run, also after it was resumed.
 		Turn int `json:"turn"`
 	}
 
 	// TurnFinished ends a turn.
 	TurnFinished struct {
-		Turn      int         `json:"turn"`
-		Usage     model.Usage `json:"usage"`
-		ToolCalls int         `json:"toolCalls"`
+		Turn int `json:"turn"`
+		// What the calls of models in this turn used.
+		Usage model.Usage `json:"usage"`
+		// How many calls the answer asked for.
+		ToolCalls int `json:"toolCalls"`
 	}
 
 	// Input is a person's message, also one that arrives while a run goes on.
 	Input struct {
+		// What was said; never null.
 		Input    []ContentBlock `json:"input"`
 		Position int            `json:"position,omitempty"` // in the queue; 0 = taken at once
 	}
@@ -123,23 +152,27 @@ type (
 
 	// RouteCandidate is an agent that something in an input speaks for.
 	RouteCandidate struct {
-		Agent      string       `json:"agent"`
-		Score      int          `json:"score"` // who has the most leads
+		Agent string `json:"agent"`
+		Score int    `json:"score"` // who has the most leads
+		// 0 to 100
 		Confidence int          `json:"confidence"`
 		Matches    []RouteMatch `json:"matches"` // 16 at most
 	}
 
 	// RouteMatch is one thing that speaks for an agent.
 	RouteMatch struct {
-		Kind   string  `json:"kind"` // keyword, pattern, example, description
-		Text   string  `json:"text"`
-		Intent string  `json:"intent,omitempty"` // of the trigger
+		Kind string `json:"kind"` // keyword, pattern, example, description
+		// What the agent's file has: the keyword, the pattern or the example.
+		Text   string `json:"text"`
+		Intent string `json:"intent,omitempty"` // of the trigger
+		// What it adds to the score.
 		Points float64 `json:"points"`
 	}
 
 	// RouteModel is the model that was asked.
 	RouteModel struct {
-		ID         string      `json:"id"`
+		ID string `json:"id"`
+		// Milliseconds from the request to the whole answer.
 		DurationMs int64       `json:"durationMs"`
 		Usage      model.Usage `json:"usage"`           // counts as the run's own
 		Cost       *Cost       `json:"cost,omitempty"`  // absent where its price is not known
@@ -155,6 +188,7 @@ type (
 
 	// ModelStarted says that a model is asked.
 	ModelStarted struct {
+		// The id that the provider is asked for.
 		Model   string `json:"model"`
 		Attempt int    `json:"attempt"`           // from 1
 		Tokens  int    `json:"tokens"`            // estimated
@@ -164,10 +198,14 @@ type (
 
 	// ModelFinished says that a model has answered.
 	ModelFinished struct {
-		Model        string       `json:"model"`
-		Finish       model.Finish `json:"finish"`
-		Usage        model.Usage  `json:"usage"`
-		FirstTokenMs int64        `json:"firstTokenMs"`
+		// The id that was asked for.
+		Model string `json:"model"`
+		// Why the answer ended.
+		Finish model.Finish `json:"finish"`
+		Usage  model.Usage  `json:"usage"`
+		// Milliseconds from the request to the first piece of text, thought or call; 0
+		// where none came.
+		FirstTokenMs int64 `json:"firstTokenMs"`
 		// Purpose and Content are of an answer that is no turn of the agent's, whose
 		// content comes by itself: summary, correction, search, aside, embedding.
 		Purpose string       `json:"purpose,omitempty"`
@@ -177,33 +215,49 @@ type (
 
 	// ModelContent is an answer as received: what the model is sent again.
 	ModelContent struct {
-		Content []model.Part    `json:"content"`
+		// The answer's parts, in their order; nothing in them is masked, since
+		// signatures cover them.
+		Content []model.Part `json:"content"`
+		// The provider's own parts, as they have to be sent back to it; no other
+		// provider reads them.
 		Raw     json.RawMessage `json:"raw"`
 		Invalid bool            `json:"invalid,omitempty"` // kept, and left out of what is sent again
 	}
 
 	// ContentDelta is text for the user. Concatenate.
 	ContentDelta struct {
+		// A piece of the answer; it may begin or end anywhere but within a character.
 		Text string `json:"text"`
 	}
 
 	// ThoughtDelta is a summary of what the model thinks. Concatenate.
 	ThoughtDelta struct {
+		// The heading of the thought; absent where the model gives none.
 		Subject string `json:"subject,omitempty"`
 		Text    string `json:"text"`
 	}
 
 	// ToolState says that a call moved. Args are in every one.
 	ToolState struct {
-		Call     string          `json:"call"`
-		Name     string          `json:"name"`
-		Args     json.RawMessage `json:"args"`
-		State    CallState       `json:"state"`
-		Risk     string          `json:"risk"`
-		Progress string          `json:"progress,omitempty"`
-		Result   *ToolResult     `json:"result,omitempty"`
-		Error    *ToolError      `json:"error,omitempty"`
-		Path     string          `json:"path,omitempty"` // the file that it is about, as a URI
+		// The id of the call, unique in the session: RUN#TURN-INDEX.
+		Call string `json:"call"`
+		// The tool's name, as the model wrote it.
+		Name string `json:"name"`
+		// As the model wrote them, or as a hook or the person changed them; {} where
+		// they were no JSON.
+		Args json.RawMessage `json:"args"`
+		// Where the call stands now (spec 3.4).
+		State CallState `json:"state"`
+		// The tier of this call: safe, low, medium, high or catastrophic; "" before it
+		// was classified.
+		Risk string `json:"risk"`
+		// A line for people about a call that goes on.
+		Progress string `json:"progress,omitempty"`
+		// What came of it; there with success.
+		Result *ToolResult `json:"result,omitempty"`
+		// What went wrong; there with error and cancelled.
+		Error *ToolError `json:"error,omitempty"`
+		Path  string     `json:"path,omitempty"` // the file that it is about, as a URI
 		// Taint says that others may have written what the model got: "foreign" or
 		// "web" (spec 11.1 rule 6).
 		Taint string `json:"taint,omitempty"`
@@ -211,17 +265,24 @@ type (
 
 	// ToolDelta is output of a long tool as it comes.
 	ToolDelta struct {
+		// The id of the call.
 		Call string `json:"call"`
+		// A piece of what it writes; concatenate.
 		Text string `json:"text"`
 	}
 
 	// ConfirmationAsked says that a person is asked about a call.
 	ConfirmationAsked struct {
-		ID        string `json:"id"`
-		Call      string `json:"call"`
-		Tool      string `json:"tool"`
-		Risk      string `json:"risk"`
-		Why       string `json:"why"`
+		// What an answer names; a question dies with its call.
+		ID string `json:"id"`
+		// The id of the call that waits.
+		Call string `json:"call"`
+		Tool string `json:"tool"`
+		// The tier of the call, as of ToolState.
+		Risk string `json:"risk"`
+		// The reason for asking, in words for a person.
+		Why string `json:"why"`
+		// Hex SHA-256 of what would run; an answer is for exactly this.
 		Digest    string `json:"digest"`
 		ExpiresAt string `json:"expiresAt,omitempty"` // RFC 3339
 		// AgentPath is the agents that led here, the asking one last, where one delegated
@@ -231,16 +292,20 @@ type (
 
 	// ConfirmationAnswered is what became of a question.
 	ConfirmationAnswered struct {
-		ID       string `json:"id"`
-		Outcome  string `json:"outcome"` // once, run, session, always, modify, reject, cancel
-		By       string `json:"by"`      // user, policy, timeout, client
+		// The question's id.
+		ID      string `json:"id"`
+		Outcome string `json:"outcome"` // once, run, session, always, modify, reject, cancel
+		By      string `json:"by"`      // user, policy, timeout, client
+		// What the person said with a refusal; the model is told it.
 		Feedback string `json:"feedback,omitempty"`
 	}
 
 	// ApprovalChanged is the session's new mode.
 	ApprovalChanged struct {
+		// The mode before: plan, ask, edits or auto.
 		From string `json:"from"`
-		To   string `json:"to"`
+		// The mode now.
+		To string `json:"to"`
 	}
 
 	// Checkpoint says that the content of files was kept, right before a call
@@ -254,6 +319,7 @@ type (
 	// blobs of the session, named by their SHA-256; "" = there is no file. They are
 	// the bytes on disk or, of a document that is open in the editor, its text.
 	Kept struct {
+		// The file.
 		URI    string `json:"uri"`
 		Before string `json:"before,omitempty"`
 		After  string `json:"after,omitempty"`
@@ -284,6 +350,7 @@ type (
 	// Baseline is the content that counts as accepted; after undo, Kept is what the
 	// file was and is.
 	ChangeResolved struct {
+		// The file.
 		URI      string   `json:"uri"`
 		Hunks    []string `json:"hunks,omitempty"` // ids; none = all
 		Action   string   `json:"action"`          // keep, undo
@@ -296,6 +363,7 @@ type (
 	// What happened since stays in the log, and a rewind to before this event
 	// brings it back, but for unfinished runs that this one ended.
 	Rewound struct {
+		// The number of the event that the session went back to.
 		ToSeq uint64   `json:"toSeq"`
 		Files []string `json:"files"`          // URIs of files that were brought back
 		Left  []string `json:"left,omitempty"` // of those that somebody else changed
@@ -306,15 +374,21 @@ type (
 	// the new session, From is set and Session is the one that it came from.
 	Forked struct {
 		Session string `json:"session"`
-		AtSeq   uint64 `json:"atSeq"`
-		From    bool   `json:"from,omitempty"`
+		// The number of the last event that both sessions have.
+		AtSeq uint64 `json:"atSeq"`
+		From  bool   `json:"from,omitempty"`
 	}
 
 	// Retry says that something is tried again.
 	Retry struct {
-		Of      string `json:"of"`
-		Attempt int    `json:"attempt"`
-		WaitMs  int64  `json:"waitMs"`
+		// What is tried again: model; a guardrail, by its name; or node and the name of
+		// a graph's step.
+		Of string `json:"of"`
+		// The number of the try that failed or that follows, from 1.
+		Attempt int `json:"attempt"`
+		// Milliseconds until the next try; 0 = at once.
+		WaitMs int64 `json:"waitMs"`
+		// What went wrong, for a person.
 		Cause   string `json:"cause"`
 		Discard bool   `json:"discard,omitempty"` // what the failed try showed is withdrawn
 		// Repair is, of a guardrail (Of), what the model is asked to do.
@@ -323,9 +397,11 @@ type (
 
 	// MCPState says what became of an MCP server whose tools the run has.
 	MCPState struct {
+		// Its name in the settings.
 		Server string `json:"server"`
 		State  string `json:"state"` // idle, starting, ready, failed, stopped, unusable
-		Why    string `json:"why,omitempty"`
+		// What went wrong, for a person.
+		Why string `json:"why,omitempty"`
 	}
 
 	// HookRan says what a hook decided (spec 9.2). Hooks of a session's end have no run.
@@ -333,8 +409,9 @@ type (
 		Event    string `json:"event"`    // as in the settings: BeforeTool
 		Name     string `json:"name"`     // of the hook, its command where it has none
 		Decision string `json:"decision"` // allow, ask, deny, stop; failed: it could not be run to its end
-		Reason   string `json:"reason,omitempty"`
-		Call     string `json:"call,omitempty"` // of the tool that it is about
+		// What the hook said; of a failed one, why.
+		Reason string `json:"reason,omitempty"`
+		Call   string `json:"call,omitempty"` // of the tool that it is about
 		// Together is what the hooks of a point decide together; the last one has it.
 		Together *HookDecision `json:"together,omitempty"`
 	}
@@ -351,7 +428,10 @@ type (
 
 	// LoopDetected says that a run repeats itself.
 	LoopDetected struct {
-		Kind   string `json:"kind"`
+		// What is repeated: call (the same one again), cycle (the same few in turn) or
+		// text.
+		Kind string `json:"kind"`
+		// How often it was seen.
 		Count  int    `json:"count"`
 		Action string `json:"action"`         // told, ended, asked
 		What   string `json:"what,omitempty"` // is repeated, in words
@@ -360,11 +440,17 @@ type (
 	// HandoffStarted says that control passes to another agent for good (spec 5.2), or
 	// to a person: To is user then.
 	HandoffStarted struct {
-		From    string          `json:"from"`
-		To      string          `json:"to"`
-		Reason  string          `json:"reason"`
-		Summary string          `json:"summary,omitempty"`
-		Context string          `json:"context,omitempty"`
+		// The agent that passes control on.
+		From string `json:"from"`
+		To   string `json:"to"`
+		// Why, in the agent's words.
+		Reason string `json:"reason"`
+		// What has been done so far, in the agent's words.
+		Summary string `json:"summary,omitempty"`
+		// What the successor should know besides, in the agent's words.
+		Context string `json:"context,omitempty"`
+		// Values that the entry in the agent's file asks for, checked against its
+		// schema.
 		Payload json.RawMessage `json:"payload,omitempty"`
 		Chain   []string        `json:"chain"`         // of agents, with To where it is one
 		Depth   int             `json:"depth"`         // handoffs before and with this one
@@ -382,9 +468,10 @@ type (
 	// PERMISSION_DENIED, AGENT_NOT_FOUND, CONDITION_NOT_MET, INVALID_PAYLOAD,
 	// MAX_DEPTH_EXCEEDED or CIRCULAR_HANDOFF.
 	HandoffRejected struct {
-		From    string `json:"from"`
-		To      string `json:"to"`
-		Code    string `json:"code"`
+		From string `json:"from"`
+		To   string `json:"to"`
+		Code string `json:"code"`
+		// What the agent's model was told.
 		Message string `json:"message"`
 	}
 
@@ -392,8 +479,9 @@ type (
 	// shorter (spec 8.3). The view that a model is sent is folded from Cut,
 	// Snapshot and Reduced; the history stays in the log.
 	ContextCompressed struct {
-		Agent      string   `json:"agent"`
-		Before     int      `json:"before"` // tokens
+		Agent  string `json:"agent"`
+		Before int    `json:"before"` // tokens
+		// Tokens; equal to before where nothing was taken out.
 		After      int      `json:"after"`
 		Status     string   `json:"status"`               // COMPRESSED, NOOP, COMPRESSION_FAILED_…
 		Scratchpad string   `json:"scratchpad,omitempty"` // what the model thought
@@ -417,19 +505,24 @@ type (
 
 	// TodosChanged is an agent's plan, whole.
 	TodosChanged struct {
+		// The whole plan, in order; empty = there is none.
 		Todos []Todo `json:"todos"`
 	}
 
 	// ErrorSeen is an error that a person should know of.
 	ErrorSeen struct {
-		Code    string `json:"code"`
+		// Stable: a reason of spec 2.5, graph, or why a run was given up.
+		Code string `json:"code"`
+		// For a person.
 		Message string `json:"message"`
-		Where   string `json:"where"`
+		// What failed: a tool's name, model, run, compression, activity.append, a node.
+		Where string `json:"where"`
 	}
 
 	// Note is what a person should see that is none of the others.
 	Note struct {
-		Level   string `json:"level"` // info, warning
+		Level string `json:"level"` // info, warning
+		// For a person; one or more sentences.
 		Message string `json:"message"`
 		// ToModel: the agent's model is told it too, as a message of the user's
 		// before its next turn.
@@ -437,5 +530,6 @@ type (
 	}
 )
 
-// Answered reports whether the model answered, so that something was used.
+// Answered reports whether the model answered, so that something was used. m must not be
+// nil; a RouteDecided without a Model asked none.
 func (m *RouteModel) Answered() bool { return m.Usage != (model.Usage{}) }

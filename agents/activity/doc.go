@@ -15,4 +15,30 @@
 //
 // Of this module only agents/model, agents/definition and internal/fault, whose
 // values events carry.
+//
+// # Files
+//
+// body.go, parts.go, state.go, guard.go, graph.go and memory.go hold the bodies
+// and their parts, types.go their names, purged.go what is left of each when it
+// is erased. entry.go and scan.go read a line, encode.go writes one. log.go is
+// the log's face, write.go its writer, tail.go the lines that it has in memory,
+// segment.go its files. open.go and repair.go read a log at the start and fix
+// what is damaged; follow.go, merge.go and whole.go are for readers; replay.go,
+// purge.go, skim.go and watch.go do one thing each: fold again, erase, look
+// into a log that is closed, read one that another process writes.
+//
+// # The life of an event
+//
+// [Log.Append] encodes it once, under the log's lock, and gives it its number;
+// from then on it is bytes. The writer hands the bytes to the file, syncs where
+// [Synced] asks for it, and announces. A [Follower] gets the same bytes, from
+// memory or from the file, and [Entry.Wire] makes a notification of them
+// without decoding. Only who needs the values calls [Entry.Event].
+//
+// # Invariants
+//
+// Numbers have no gap, also after damage: a note takes the place of what was
+// lost. Nothing is announced before it is written, nor before the event before
+// it (TestREL30Kill in internal/spine kills the process at any moment). What
+// was announced never changes, but by a purge that a person asked for.
 package activity

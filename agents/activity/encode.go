@@ -28,6 +28,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encoder writes the lines of one log. It remembers the parts that consecutive
 // events share, since a stream of deltas repeats all of them.
+//
+// The zero encoder is ready. It is guarded by the log's lock; whoever writes
+// lines of another file (a purge, a repair) has one of its own, since a
+// remembered part may be of another event. The memory is only a cache: a new
+// encoder writes the same bytes.
 type encoder struct {
 	time   []byte // the last time, as written
 	milli  int64  // of time
@@ -61,6 +66,8 @@ func (e *encoder) hole(dst []byte, from, to uint64, at time.Time, note Note) []b
 }
 
 // tail appends what follows the numbers of a line.
+// It is the hottest path of a stream: two byte comparisons and no allocation for
+// an event like the one before.
 func (e *encoder) tail(dst []byte, at time.Time, o Origin, b Body, data []byte, ms int64) []byte {
 	if milli := at.UnixMilli(); milli != e.milli || e.time == nil {
 		e.milli = milli
@@ -99,6 +106,8 @@ func seal(dst []byte, start int) []byte {
 	return append(dst, crcEnd+"\n"...)
 }
 
+// appendOrigin appends the members of an origin, each after a comma; those that
+// are empty are left out.
 func appendOrigin(dst []byte, o Origin) []byte {
 	member := func(name, value string) {
 		if value != "" {
@@ -119,6 +128,7 @@ func appendOrigin(dst []byte, o Origin) []byte {
 }
 
 // isDelta reports whether b is one of the three bodies that make up a stream.
+// They are encoded without reflection, are not folded, and may be merged.
 func isDelta(b Body) bool {
 	switch b.(type) {
 	case ContentDelta, ThoughtDelta, ToolDelta:
@@ -175,6 +185,10 @@ func encodeBody(b Body) ([]byte, error) {
 
 // encode returns the data of a body as it is recorded, and the body that it
 // stands for: another one where something was masked.
+//
+// It runs without the lock, since masking and encoding a large result take their
+// time. It always returns something that can be recorded: a body that cannot be
+// becomes an [ErrorSeen].
 func (l *Log) encode(b Body) (Body, []byte) {
 	data, err := encodeBody(b)
 	if err != nil {
@@ -210,6 +224,8 @@ func (l *Log) encode(b Body) (Body, []byte) {
 
 // shallow reports whether data, an encoded body, is nested no deeper than a line
 // may be that is read back.
+// encoding/json writes deeper values than it reads, so without this a line could
+// be written that no start can read.
 func shallow(data []byte) bool {
 	if len(data) <= 2*maxDepth {
 		return true // each level takes two bytes
@@ -239,6 +255,9 @@ func maskStrings(data []byte, mask func([]byte) []byte) []byte {
 }
 
 // recordLost records that an event could not be.
+//
+// The type and the error go to the log of the daemon; the content does not,
+// since it may hold what is to be masked.
 func (l *Log) recordLost(b Body, err *fault.Error) (Body, []byte) {
 	l.logger().Error("event lost", "session", l.cfg.Session, "type", b.Type(), "err", err)
 	seen := ErrorSeen{Code: string(fault.Bug), Message: fault.Message(err), Where: "activity.append"}

@@ -31,6 +31,10 @@ const maxDepth = 9_990
 // Entry is an event as its line holds it: encoded once, when it was appended,
 // and passed on as bytes. Entries are values; their bytes are shared and never
 // change.
+//
+// The zero Entry is of no use. An Entry of a follower's batch shares the
+// batch's bytes, which stay good for as long as somebody holds them; only the
+// slice itself is reused.
 type Entry struct {
 	Seq     uint64 // of the event; the last one that it stands for
 	FromSeq uint64 // the first one that it stands for: Seq unless it is merged, or covers others
@@ -93,6 +97,8 @@ func number(b []byte, i int) (n uint64, end int) {
 }
 
 // index finds the members that others ask for.
+// It reports false for a line that is not one of a log. strict is for lines
+// that come from a file for the first time.
 func (e *Entry) index(strict bool) bool {
 	var seen [][]byte
 	b := e.rest
@@ -220,9 +226,12 @@ var names = func() map[string]string {
 }()
 
 // Event decodes the entry. The error says which type's data does not fit.
+// session is what the event says of itself, since lines do not have it. A type
+// that this version does not know gives an [Unknown], which is no error.
 func (e Entry) Event(session string) (Event, error) { return e.EventWith(session, nil) }
 
 // EventWith is Event with data that mask has changed; nil changes nothing.
+// mask gets a copy of the data, and must return JSON.
 func (e Entry) EventWith(session string, mask func([]byte) []byte) (Event, error) {
 	data := e.rest[e.data:e.dataEnd] // it is read once, by who knows its type
 	line := make([]byte, 0, len(e.rest)-len(data)+len("{0}"))
@@ -255,6 +264,8 @@ func (e Entry) EventWith(session string, mask func([]byte) []byte) (Event, error
 // than one event, and the members that tools made for gemini-cli look for where
 // it has a name for what happened (spec 3.2). A finished call's data gains
 // output, an error's error and context.
+//
+// It appends to dst and returns it, and copies everything that it needs.
 func (e Entry) Wire(session string, dst []byte) []byte {
 	dst = append(dst, `{"session":`...)
 	dst = appendString(dst, session)

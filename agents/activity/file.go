@@ -9,6 +9,10 @@ import (
 
 // Files is the file system as a log needs it. Tests put faults in; everybody
 // else leaves [Config.Files] nil and gets the machine's.
+//
+// Its methods may be called from several goroutines. Errors are those of package
+// os; a log looks for fs.ErrNotExist only and takes every other for a failure of
+// the disk.
 type Files interface {
 	// Open opens a file as os.OpenFile does.
 	Open(name string, flag int, perm fs.FileMode) (File, error)

@@ -20,6 +20,10 @@ const batchMax = 64 << 10
 // ranges FromSeq..Seq of what it returns join without a gap. A slow follower is
 // late and misses nothing: what the log no longer holds in memory it reads from
 // the file. It holds nothing that must be let go, and serves one goroutine.
+//
+// Events of type tool.state come with the whole result, from its blob where it
+// lies in one, so a reader needs no access to blobs. A batch has 64 KiB of
+// lines or one longer line, whichever is more.
 type Follower struct {
 	log   *Log
 	after uint64 // what was returned
@@ -31,6 +35,8 @@ type Follower struct {
 }
 
 // Follow returns a reader of what follows the event after; 0 is the beginning.
+// It reads nothing yet. A number that the log does not have yet is fine: the
+// first event after it comes when it is there.
 func (l *Log) Follow(after uint64) *Follower { return &Follower{log: l, after: after} }
 
 // Next waits until there are events that the follower has not returned, and
@@ -57,6 +63,8 @@ func (f *Follower) Next(ctx context.Context) ([]Entry, bool) {
 
 // Err returns why the follower ended, where the file could not be read:
 // fault.Unavailable.
+// nil after ctx was done or the log was closed. fault.Internal is a line that
+// cannot be read back, which is a bug here.
 func (f *Follower) Err() error { return f.err }
 
 // Entries yields what Next returns, one by one, until Next would return false.
@@ -98,6 +106,9 @@ func (l *Log) Read(after uint64, limit int) ([]Entry, error) {
 // take returns a batch without waiting; where there is none, and the caller
 // would wait, a channel that is closed when there may be, and whether the log
 // has ended.
+//
+// The lock is held only to find the lines: bytes of the tail never move, and
+// those of a file are read without it.
 func (f *Follower) take(wait bool) (batch []Entry, grown chan struct{}, done bool) {
 	l := f.log
 	for f.err == nil && len(batch) == 0 {
@@ -141,6 +152,7 @@ func (f *Follower) take(wait bool) (batch []Entry, grown chan struct{}, done boo
 
 // find returns the last point of the index at or before seq, and the event with
 // which the next segment begins; 0 where there is none. l.mu is held.
+// It is a binary search; the index has a point for each 32 KiB.
 func (l *Log) find(seq uint64) (at point, next uint64) {
 	i, j := 0, len(l.index)
 	for i < j {
@@ -229,6 +241,9 @@ func (f *Follower) load(at point, pos, until uint64) []Entry {
 // event lies in it.
 var errGone = errors.New("the segment was rewritten")
 
+// It returns nil when it has come to until, to the end of the file, or has read
+// enough for a batch. Lines that are damaged are passed over here; load tells
+// of them where nothing is left.
 func (f *Follower) scan(at point, pos, until uint64) error {
 	if at.seg == nil {
 		return fmt.Errorf("event %d is in no segment", pos+1)

@@ -30,6 +30,9 @@ const (
 )
 
 // Config says where a log is kept and who hears of it.
+//
+// The functions in it are called for as long as the log is open, and must be
+// safe for concurrent use where nothing else is said.
 type Config struct {
 	// Path is the file of the first segment, "<session>.jsonl" in a folder that
 	// exists. "" keeps the log in memory only: at least the newest 16 MiB.
@@ -38,6 +41,7 @@ type Config struct {
 	Session string
 	// Workspace, Version and, of a log that is begun, Title and Agent are written
 	// in the header.
+	// Title and Agent of a log that exists are those of its header.
 	Workspace, Version, Title, Agent string
 	// Now gives the time of each event. Required.
 	Now func() time.Time
@@ -75,6 +79,10 @@ type Config struct {
 }
 
 // Copy names the beginning of a log.
+//
+// Of stays the caller's and must stay open until Open returns. Events after
+// Until are not looked at. For an Of in memory that has let go of its beginning,
+// Open fails.
 type Copy struct {
 	Of    *Log
 	Until uint64
@@ -146,6 +154,9 @@ type Log struct {
 //
 // A body that cannot be encoded, which is a bug of its maker, or is nested too
 // deep to be read back, is recorded as an [ErrorSeen] that says so.
+//
+// b must not be changed afterwards, nor what it points to: Fold and readers get
+// it. The time of the event is the config's Now, cut to milliseconds.
 func (l *Log) Append(o Origin, b Body, d time.Duration) uint64 {
 	var data []byte
 	delta := isDelta(b)
@@ -188,6 +199,10 @@ func (l *Log) Append(o Origin, b Body, d time.Duration) uint64 {
 // where it must be. The error is the context's cause, the fault of [Log.Err] as
 // soon as the log cannot be written, or fault.Unavailable when it was closed
 // before.
+//
+// It is for whoever is about to do what the event says: a call is executed after
+// its executing was committed. Commits that wait together share a sync. After
+// GoUnsaved it returns as soon as the event is in memory.
 func (l *Log) Commit(ctx context.Context, seq uint64) error {
 	for {
 		l.mu.Lock()
@@ -214,6 +229,7 @@ func (l *Log) Commit(ctx context.Context, seq uint64) error {
 }
 
 // Last returns the number of the newest event; 0 when there is none.
+// It may not be announced yet; see LastAnnounced.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,6 +263,8 @@ func (l *Log) Err() error {
 
 // WaitWritable waits until the log can be written. The error is the context's
 // cause, or the fault when the log was closed before.
+//
+// It says nothing of how long the log stays so; Commit tells each time.
 func (l *Log) WaitWritable(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -279,6 +297,10 @@ func (l *Log) GoUnsaved() {
 // Close writes and syncs all, waits for the log's goroutines, and ends its
 // readers once they have had what was announced. The error is the fault when
 // something could not be saved. Closing twice does nothing.
+//
+// It waits for the disk and has no bound of its own: whoever must not wait calls
+// it on a goroutine. Followers end with false from Next once they have had all;
+// Commit of what was not saved fails.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.watched != nil && !l.done {
@@ -324,6 +346,8 @@ func (l *Log) Close() error {
 }
 
 // announce moves announced as far as the rule of order allows. l.mu is held.
+// The rule: up to what is written, but not past the oldest Synced event that is
+// not on stable storage.
 func (l *Log) announce() {
 	to := l.written
 	if len(l.owed) > 0 {
@@ -339,6 +363,7 @@ func (l *Log) announce() {
 }
 
 // wait returns a channel that is closed when something changes. l.mu is held.
+// All who wait share it, and each looks again at what it waits for.
 func (l *Log) wait() chan struct{} {
 	if l.grown == nil {
 		l.grown = make(chan struct{})

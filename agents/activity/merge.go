@@ -14,6 +14,10 @@ const maxMerged = 64 << 10
 // messages (spec 3.2). It joins only neighbours whose ranges touch, so the
 // ranges of what it returns join as those of batch did. It reuses batch's
 // array; the entries' own bytes are not changed.
+//
+// It is for followers that are late: a client that keeps up gets each delta as
+// it came. Positions do not depend on it: the entry's Seq is the last of those
+// joined.
 func Merge(batch []Entry) []Entry {
 	out := batch[:0]
 	for i := 0; i < len(batch); {
@@ -82,6 +86,9 @@ func NewFilter(optOut []string) *Filter {
 }
 
 // Apply returns the entries of batch that pass. It reuses batch's array.
+//
+// What it leaves out at the end of a stream, with nothing after it, is covered
+// by nothing; the next call covers it.
 func (f *Filter) Apply(batch []Entry) []Entry {
 	if len(f.out) == 0 {
 		return batch

@@ -17,6 +17,10 @@ import (
 
 // Recovery tells what Open found damaged. The zero Recovery is a log that was
 // whole.
+//
+// The session tells the person of a Damaged one. A Cut alone is no loss: it is the
+// rest of a write that a power cut or a kill ended, of an event that was never
+// announced.
 type Recovery struct {
 	Cut  int64  // bytes after the last whole line, which were cut: an event that nobody had been told of
 	Bad  int    // lines that were moved to File
@@ -41,6 +45,10 @@ func (r Recovery) Damaged() bool { return r.Bad > 0 || len(r.Lost) > 0 }
 //
 // A log of a newer format is left as it is: fault.Unavailable with the reason
 // config. A file that cannot be read or written gives fault.Unavailable.
+//
+// It reads all segments, so it takes time in proportion to the log. cfg.Fold is
+// called for each event on the caller's goroutine before Open returns. On an error
+// nothing is open, and a file that was not there may have been begun.
 func Open(cfg Config) (*Log, Recovery, error) {
 	if cfg.Now == nil || cfg.Session == "" {
 		return nil, Recovery{}, fault.New(fault.Internal, "activity.open", "a log needs a session and a clock")
@@ -107,6 +115,9 @@ func (o *opener) inMemory() error {
 	return err
 }
 
+// open reads the segments in order and makes the last one the log's own. It is done
+// in two passes over the files: how far a segment counts depends on where the next
+// one begins.
 func (o *opener) open() error {
 	l := o.log
 	for n := 1; ; n++ {
@@ -217,6 +228,10 @@ func (o *opener) begin(s *segment) (uint64, error) {
 }
 
 // reading is one segment that is read into the log, and fixed where it is damaged.
+//
+// A bad line is not moved aside before something readable has followed it, or the
+// end of the segment has come: at the very end a torn line is the rest of an
+// interrupted write and is cut, in the middle it is damage and is kept.
 type reading struct {
 	*opener
 	s       *segment

@@ -14,12 +14,16 @@ type (
 	// of the other fields count: text, image (Data, MimeType), resource_link
 	// (URI, Name), resource (Resource), diagnostics (URI, Items).
 	ContentBlock struct {
-		Type     string            `json:"type"`
-		Text     string            `json:"text,omitempty"`
-		Data     string            `json:"data,omitempty"` // base64
-		MimeType string            `json:"mimeType,omitempty"`
-		URI      string            `json:"uri,omitempty"`
-		Name     string            `json:"name,omitempty"`
+		Type string `json:"type"`
+		// The text, of type text.
+		Text     string `json:"text,omitempty"`
+		Data     string `json:"data,omitempty"` // base64
+		MimeType string `json:"mimeType,omitempty"`
+		// Where it lies.
+		URI string `json:"uri,omitempty"`
+		// For people.
+		Name string `json:"name,omitempty"`
+		// The part that is meant; absent = the whole.
 		Range    *definition.Range `json:"range,omitempty"`
 		Resource *Resource         `json:"resource,omitempty"`
 		Items    json.RawMessage   `json:"items,omitempty"` // LSP diagnostics
@@ -27,42 +31,54 @@ type (
 
 	// Resource is a file or a part of one, with its content.
 	Resource struct {
-		URI      string            `json:"uri"`
+		URI string `json:"uri"`
+		// The part that Text is; absent = the whole.
 		Range    *definition.Range `json:"range,omitempty"`
 		MimeType string            `json:"mimeType,omitempty"`
-		Text     string            `json:"text,omitempty"`
-		Blob     string            `json:"blob,omitempty"`
+		// Its content as text; a resource has this or blob.
+		Text string `json:"text,omitempty"`
+		// Its content in base64.
+		Blob string `json:"blob,omitempty"`
 	}
 
 	// Cost is money. It is absent where a price is unknown.
 	Cost struct {
-		Amount    float64 `json:"amount"`
-		Currency  string  `json:"currency"`
-		Enforced  bool    `json:"enforced"` // run.max_cost is kept
-		Estimated bool    `json:"estimated,omitempty"`
+		Amount float64 `json:"amount"`
+		// ISO 4217, as USD
+		Currency string `json:"currency"`
+		Enforced bool   `json:"enforced"` // run.max_cost is kept
+		// A part of the usage was not told by the provider but estimated.
+		Estimated bool `json:"estimated,omitempty"`
 	}
 
 	// Link is one run of a chain of handoffs.
 	Link struct {
-		Run        string      `json:"run"`
-		Agent      string      `json:"agent"`
-		From       string      `json:"from,omitempty"`
-		Reason     string      `json:"reason,omitempty"`
+		Run   string `json:"run"`
+		Agent string `json:"agent"`
+		// The agent that passed control to this one; absent for the first.
+		From string `json:"from,omitempty"`
+		// Why it did, in its words.
+		Reason string `json:"reason,omitempty"`
+		// Milliseconds from the run's start to its end.
 		DurationMs int64       `json:"durationMs"`
 		Usage      model.Usage `json:"usage"`
 	}
 
 	// Change is what an agent did to one file.
 	Change struct {
-		URI    string `json:"uri"`
-		Kind   string `json:"kind"` // create, edit, delete, move
+		URI  string `json:"uri"`
+		Kind string `json:"kind"` // create, edit, delete, move
+		// Where it was before a move.
 		OldURI string `json:"oldUri,omitempty"`
-		Patch  string `json:"patch"` // unified
-		Hunks  []Hunk `json:"hunks"`
+		// The unified difference; "" where a side is no text or too large to compare.
+		Patch string `json:"patch"` // unified
+		// Its parts that can be kept or undone by themselves; never null.
+		Hunks []Hunk `json:"hunks"`
 	}
 
 	// Hunk is a part of a change that a person can keep or undo by itself.
 	Hunk struct {
+		// Names the hunk by its lines and those beside it; it changes when these do.
 		ID     string           `json:"id"`
 		Range  definition.Range `json:"range"`  // in the new text
 		Status string           `json:"status"` // pending, kept, undone
@@ -70,7 +86,8 @@ type (
 
 	// Failure is why a run ended as an error.
 	Failure struct {
-		Kind    string `json:"kind"` // a reason of spec 2.5, or truncated, blocked, hook, script
+		Kind string `json:"kind"` // a reason of spec 2.5, or truncated, blocked, hook, script
+		// For a person.
 		Message string `json:"message"`
 	}
 
@@ -86,12 +103,14 @@ type (
 	// first.
 	GuardError struct {
 		Pointer string `json:"pointer"` // JSON pointer into the result; "" = the whole
+		// What is wrong there, in words for the model that repairs it.
 		Message string `json:"message"`
 	}
 
 	// ToolResult is what came of a tool call that succeeded.
 	ToolResult struct {
 		Content string `json:"content"` // as the model got it
+		// For people, Markdown, where it differs from content.
 		Display string `json:"display,omitempty"`
 		Blob    string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut
 		Bytes   int    `json:"bytes"`          // of the whole
@@ -102,23 +121,32 @@ type (
 
 	// ToolError is what came of a tool call that failed; the model got Message.
 	ToolError struct {
-		Code    string `json:"code"` // stable, as tool.stale
+		Code string `json:"code"` // stable, as tool.stale
+		// As the model got it.
 		Message string `json:"message"`
 	}
 )
 
 // CallState is where a tool call stands (spec 3.4).
+// A value that is none of these comes from a newer version; it is not Terminal.
 type CallState string
 
 // The states of a tool call.
 const (
-	Validating       CallState = "validating"
-	Scheduled        CallState = "scheduled"
+	// The arguments are checked, and the call is planned.
+	Validating CallState = "validating"
+	// It was planned, and waits for its turn or for the gate.
+	Scheduled CallState = "scheduled"
+	// A person is asked.
 	AwaitingApproval CallState = "awaiting_approval"
-	Executing        CallState = "executing"
-	Success          CallState = "success"
-	Failed           CallState = "error"
-	Cancelled        CallState = "cancelled"
+	// From here on it may have had an effect, whatever comes after.
+	Executing CallState = "executing"
+	// It ended, with a result.
+	Success CallState = "success"
+	// It ended, or was refused, with an error that the model is told.
+	Failed CallState = "error"
+	// It was given up before its end; what it had done by then stays done.
+	Cancelled CallState = "cancelled"
 )
 
 // Terminal reports whether a call in s will never move again.
@@ -129,16 +157,26 @@ type Reason string
 
 // The reasons.
 const (
-	Goal           Reason = "GOAL"
-	Timeout        Reason = "TIMEOUT"
-	MaxTurns       Reason = "MAX_TURNS"
-	Errored        Reason = "ERROR"
-	Aborted        Reason = "ABORTED"
+	// The agent ended by itself: with an answer, or with complete_task.
+	Goal Reason = "GOAL"
+	// Its limit run.max_time was used up.
+	Timeout Reason = "TIMEOUT"
+	// Its limit run.max_turns was used up.
+	MaxTurns Reason = "MAX_TURNS"
+	// It could not go on; error says why.
+	Errored Reason = "ERROR"
+	// A person cancelled it.
+	Aborted Reason = "ABORTED"
+	// A task run answered without complete_task, also in its last turn.
 	NoCompleteTask Reason = "ERROR_NO_COMPLETE_TASK_CALL"
-	Loop           Reason = "LOOP"
-	Budget         Reason = "BUDGET"
-	HandedOff      Reason = "HANDOFF"
-	Guardrail      Reason = "GUARDRAIL"
+	// It repeated itself after it had been told.
+	Loop Reason = "LOOP"
+	// A limit of calls, tokens or money, and nobody gave more.
+	Budget Reason = "BUDGET"
+	// Control passed to another agent, whose result is the answer.
+	HandedOff Reason = "HANDOFF"
+	// A guardrail refused what came out, or what went in.
+	Guardrail Reason = "GUARDRAIL"
 )
 
 // State is where a run stands (spec 3.5).
@@ -146,11 +184,16 @@ type State string
 
 // The states of a run.
 const (
-	Running     State = "running"
-	Waiting     State = "waiting"
-	Paused      State = "paused"
+	// It works.
+	Running State = "running"
+	// A person has to answer.
+	Waiting State = "waiting"
+	// Something has to be given or repaired first; agents/resume takes it up.
+	Paused State = "paused"
+	// Its daemon or its client ended meanwhile; agents/resume takes it up.
 	Interrupted State = "interrupted"
-	Finished    State = "finished"
+	// It has a Reason and never moves again.
+	Finished State = "finished"
 )
 
 // Line says for a person what a hook decided.
@@ -173,6 +216,8 @@ func (h HookRan) Line() string {
 }
 
 // TextOf returns what a person said, as text: of what is no text, where it lies.
+//
+// Blocks are joined by line feeds, in order; images without a URI are left out.
 func TextOf(blocks []ContentBlock) string {
 	var parts []string
 	for _, block := range blocks {

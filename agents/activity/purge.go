@@ -56,6 +56,10 @@ func (l *Log) Purge(agent string, until uint64) (blobs []string, err error) {
 
 // seize takes the writer's place once all that was appended before is written,
 // and keeps syncs out. l.mu is held, and let go meanwhile.
+//
+// The error is that of [Log.Err]; then nothing was taken. It repeats when a
+// sync fails between its steps, since what a purge copies must be what the disk
+// has.
 func (l *Log) seize() error {
 	l.purgers++
 	defer func() { l.purgers-- }()
@@ -99,6 +103,7 @@ type purger struct {
 	blobs map[string]bool
 }
 
+// The order is not defined.
 func (p *purger) names() []string {
 	out := make([]string, 0, len(p.blobs))
 	for sha := range p.blobs {
@@ -109,6 +114,8 @@ func (p *purger) names() []string {
 
 // line returns what a line becomes; false when it stays. line has no line feed,
 // the new one has. enc is that of one file.
+// An event that is purged already becomes itself, so that purging again changes
+// no file.
 func (p *purger) line(enc *encoder, line []byte, e Entry) ([]byte, bool) {
 	if e.Seq > p.until || e.agent == e.agentTo || unquote(e.rest[e.agent:e.agentTo]) != p.agent {
 		return nil, false

@@ -11,6 +11,11 @@ import (
 // numbers, states, names of tools, agents and models, and ids stay, so that a
 // session's runs and what they used are still known; texts, arguments, results,
 // files and data of the provider go.
+//
+// b is not changed. A body whose type is not known here keeps its name and
+// nothing else. Whoever adds a body adds its case: without one its data would
+// be dropped altogether, which is safe and loses the numbers that a session's
+// totals are made of.
 func Purge(b Body) Body {
 	switch b := b.(type) {
 	case RunStarted:

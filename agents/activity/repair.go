@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// badPath is the file into which lines that cannot be read are moved, beside the
+// log.
 func (o *opener) badPath() string { return strings.TrimSuffix(o.log.cfg.Path, suffix) + ".bad" }
 
 // repairSegment rewrites a segment: the bad lines go to the file of bad lines, notes
@@ -65,6 +67,8 @@ func (o *opener) rewrite(f File, s *segment, edits []edit, end int64) error {
 }
 
 // setAside appends a segment's bad lines to the file of bad lines.
+// It is synced before the segment that held them is replaced: a crash in between
+// leaves them in both files, never in neither.
 func (o *opener) setAside(s *segment, edits []edit) error {
 	l := o.log
 	f, err := l.files.Open(o.badPath(), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
@@ -85,6 +89,7 @@ func (o *opener) setAside(s *segment, edits []edit) error {
 	return f.Sync()
 }
 
+// copyRange copies the bytes off..end of a file; an empty range copies nothing.
 func copyRange(to io.Writer, from io.ReaderAt, off, end int64) error {
 	if off >= end {
 		return nil

@@ -10,6 +10,9 @@ import (
 // every one but deltas, in order, also those that are not announced yet. A log in
 // memory tells those that it still has. The error is fault.Unavailable: the log
 // cannot be read.
+//
+// It runs on the caller's goroutine, without the log's lock, and takes as long as
+// reading the file does. A rewind uses it to fold the contexts anew.
 func (l *Log) Replay(until uint64, fold func(Event)) error {
 	o := opener{log: &Log{cfg: Config{Session: l.cfg.Session, Log: l.cfg.Log, Fold: fold}}}
 	return l.lines(until, o.fold)

@@ -25,6 +25,9 @@ type point struct {
 }
 
 // segment is one file of a log.
+//
+// A log has one segment until a write or sync fails; each failure begins another, and the old ones
+// are only read from then on.
 type segment struct {
 	path   string
 	number int   // from 1
@@ -90,6 +93,9 @@ func (s *segment) sync(files Files) error {
 }
 
 // lines reads a file line by line.
+//
+// It reads with ReadAt in steps of 64 KiB and more, so it does not disturb who appends to the same
+// file. A line longer than maxLine is skipped and costs no memory.
 type lines struct {
 	from File
 	size int64 // of the file
@@ -100,6 +106,8 @@ type lines struct {
 	keep bool  // lines stay good: a buffer is used once
 }
 
+// newLines reads f from off, the beginning of a line, up to size; what is written behind it
+// meanwhile is not seen.
 func newLines(f File, off, size int64) *lines {
 	return &lines{from: f, off: off, read: off, size: size}
 }

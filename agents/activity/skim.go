@@ -28,6 +28,7 @@ type Skimmer struct {
 	// Types are those of the events that are wanted.
 	Types []string
 
+	// Between two logs, for the next one.
 	buf []byte
 }
 
@@ -50,6 +51,10 @@ type Skimmed struct {
 // not grow with the log. Data that does not fit its type is passed over. A log
 // that is not there gives fault.NotFound, one that cannot be read
 // fault.Unavailable.
+//
+// Of a log whose Whole is false, sums over its events are wrong; only what the
+// first and the last ones say is right. Events come decoded, on the caller's
+// goroutine.
 func (k *Skimmer) Skim(path string, fn func(Event)) (Skimmed, error) {
 	var out Skimmed
 	files := k.Files

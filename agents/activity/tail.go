@@ -47,6 +47,8 @@ func (t *tail) first() uint64 {
 }
 
 // add appends the line of an event.
+// seq must follow the last one that is held. The lines before it stay where
+// they are in memory.
 func (t *tail) add(seq uint64, line []byte) {
 	var b *block
 	if n := len(t.blocks); n > 0 {
@@ -74,6 +76,9 @@ func (t *tail) at(seq uint64) int {
 // drop lets go of blocks from the oldest on, while more than keep bytes are
 // held, of those whose events are all at or before done. The newest block goes
 // only when nothing is to be kept.
+//
+// done is what is safe elsewhere: on stable storage, and announced. What is
+// only written must stay, since a new segment would have to begin with it.
 func (t *tail) drop(keep int, done uint64) {
 	end := len(t.blocks)
 	if keep > 0 {

@@ -82,6 +82,7 @@ var bodies = map[string]func([]byte) (Body, error){
 	GraphNode{}.Type():            read[GraphNode],
 }
 
+// read decodes data as a body of one type. Members that the type does not have are ignored.
 func read[B Body](data []byte) (Body, error) {
 	var b B
 	err := json.Unmarshal(data, &b)

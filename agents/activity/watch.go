@@ -27,6 +27,9 @@ type watcher struct {
 // [Log.Look], and shortly after it came by who follows the log. A line that is damaged is
 // passed over. No log gives fault.NotFound, one that cannot be read fault.Unavailable.
 // Close it.
+//
+// cfg.Now, Mask, Health and Copy are not used. cfg.Fold is called as by Open, for what is
+// there and then for what comes, under the log's lock.
 func Watch(cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg, files: cfg.Files, closing: true} // closing: nothing is appended
 	if l.files == nil {
@@ -63,6 +66,7 @@ func (w *watcher) run() {
 }
 
 // Look takes in what another process has written to a log that is watched.
+// For a log of our own it does nothing.
 func (l *Log) Look() error {
 	if l.watched == nil {
 		return nil
@@ -79,6 +83,8 @@ func (l *Log) Look() error {
 	return nil
 }
 
+// look reads what is new in the segment that is read, and then in those that follow it.
+// The caller holds syncing, so that only one look goes on.
 func (w *watcher) look() error {
 	if w.info != nil {
 		if now, err := os.Stat(w.seg.path); err == nil && !os.SameFile(w.info, now) {

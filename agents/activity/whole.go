@@ -3,6 +3,8 @@ package activity
 // whole returns an entry with the result that lies in a blob put back into it,
 // so that whoever follows sees what the model got (spec 2.11). Anything else,
 // and a result whose blob is lost, is returned as it is.
+// A Blob function that fails is told in the daemon's log; the reader gets the shortened result
+// then.
 func (l *Log) whole(e Entry) Entry {
 	if l.cfg.Blob == nil || e.Type != "tool.state" {
 		return e

@@ -7,6 +7,7 @@ import (
 )
 
 // write is the writer: it writes and syncs until nothing is left.
+// It runs on a goroutine that wake starts, and ends when nothing is left.
 func (l *Log) write() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -15,6 +16,10 @@ func (l *Log) write() {
 
 // drain does the writer's work. l.mu is held, and let go during each call of
 // the disk.
+//
+// The order of the cases is the order of need: a segment that broke is replaced
+// before anything else, since nothing may be written to it; what is not written
+// yet is written before a sync, so that one sync covers more.
 func (l *Log) drain() {
 	l.drainer = true
 	defer func() {
@@ -40,6 +45,9 @@ func (l *Log) drain() {
 
 // flush hands all that was appended to the file. l.mu is held, and let go
 // meanwhile; only the writer calls it, so l.written stays as it was.
+//
+// A write that fails may have written a part; the segment is given up then, and
+// the next one repeats what was not synced.
 func (l *Log) flush() {
 	from, to, seg := l.written+1, l.last, l.seg
 	ranges := l.ranges(from, to)

@@ -78,7 +78,9 @@ export interface AgentInfo {
 
 /** ApprovalChanged is the session's new mode. */
 export interface ApprovalChanged {
+	/** The mode before: plan, ask, edits or auto. */
 	from: string;
+	/** The mode now. */
 	to: string;
 }
 
@@ -128,7 +130,7 @@ export interface Call {
 	args: unknown;
 }
 
-/** CallState is where a tool call stands. */
+/** CallState is where a tool call stands. A value that is none of these comes from a newer version; it is not Terminal. */
 export type CallState = "validating" | "scheduled" | "awaiting_approval" | "executing" | "success" | "error" | "cancelled";
 
 /** CancelParams names what is to end: a run, or all runs of a session, or one call of a run. */
@@ -157,14 +159,17 @@ export interface Change {
 	uri: string;
 	/** create, edit, delete, move */
 	kind: string;
+	/** Where it was before a move. */
 	oldUri?: string;
-	/** unified */
+	/** The unified difference; "" where a side is no text or too large to compare. */
 	patch: string;
+	/** Its parts that can be kept or undone by themselves; never null. */
 	hunks: Hunk[];
 }
 
 /** ChangeResolved is what a person decided about changes to a file. After keep, `baseline` is the content that counts as accepted; after undo, `kept` is what the file was and is. */
 export interface ChangeResolved {
+	/** The file. */
 	uri: string;
 	/** ids; none = all */
 	hunks?: string[];
@@ -376,21 +381,28 @@ export interface ConfirmResult {
 
 /** ConfirmationAnswered is what became of a question. */
 export interface ConfirmationAnswered {
+	/** The question's id. */
 	id: string;
 	/** once, run, session, always, modify, reject, cancel */
 	outcome: string;
 	/** user, policy, timeout, client */
 	by: string;
+	/** What the person said with a refusal; the model is told it. */
 	feedback?: string;
 }
 
 /** ConfirmationAsked says that a person is asked about a call. */
 export interface ConfirmationAsked {
+	/** What an answer names; a question dies with its call. */
 	id: string;
+	/** The id of the call that waits. */
 	call: string;
 	tool: string;
+	/** The tier of the call, as of ToolState. */
 	risk: string;
+	/** The reason for asking, in words for a person. */
 	why: string;
+	/** Hex SHA-256 of what would run; an answer is for exactly this. */
 	digest: string;
 	/** RFC 3339 */
 	expiresAt?: string;
@@ -410,12 +422,16 @@ export interface Conflict {
 /** ContentBlock is a piece of a person's input. `type` says which of the other fields count: text, image (`data`, `mimeType`), resource_link (URI, `name`), resource (`resource`), diagnostics (URI, `items`). */
 export interface ContentBlock {
 	type: string;
+	/** The text, of type text. */
 	text?: string;
 	/** base64 */
 	data?: string;
 	mimeType?: string;
+	/** Where it lies. */
 	uri?: string;
+	/** For people. */
 	name?: string;
+	/** The part that is meant; absent = the whole. */
 	range?: Range;
 	resource?: Resource;
 	/** LSP diagnostics */
@@ -424,6 +440,7 @@ export interface ContentBlock {
 
 /** ContentDelta is text for the user. Concatenate. */
 export interface ContentDelta {
+	/** A piece of the answer; it may begin or end anywhere but within a character. */
 	text: string;
 }
 
@@ -447,6 +464,7 @@ export interface ContextCompressed {
 	agent: string;
 	/** tokens */
 	before: number;
+	/** Tokens; equal to before where nothing was taken out. */
 	after: number;
 	/** COMPRESSED, NOOP, COMPRESSION_FAILED_… */
 	status: string;
@@ -484,9 +502,11 @@ export interface ContextParams {
 /** Cost is money. It is absent where a price is unknown. */
 export interface Cost {
 	amount: number;
+	/** ISO 4217, as USD */
 	currency: string;
 	/** run.max_cost is kept */
 	enforced: boolean;
+	/** A part of the usage was not told by the provider but estimated. */
 	estimated?: boolean;
 }
 
@@ -641,8 +661,11 @@ export type Empty = Record<string, never>;
 
 /** ErrorSeen is an error that a person should know of. */
 export interface ErrorSeen {
+	/** Stable: a reason, graph, or why a run was given up. */
 	code: string;
+	/** For a person. */
 	message: string;
+	/** What failed: a tool's name, model, run, compression, activity.append, a node. */
 	where: string;
 }
 
@@ -705,11 +728,14 @@ export interface Extend {
 
 /** Extended is how much more a run may use than its agent and the settings say. */
 export interface Extended {
+	/** More of run.max_turns; like the others, 0 where it is not extended. */
 	turns?: number;
+	/** More of run.max_time. */
 	seconds?: number;
 	modelCalls?: number;
 	inputTokens?: number;
 	tokens?: number;
+	/** More of run.max_cost, in US dollars. */
 	usd?: number;
 }
 
@@ -717,6 +743,7 @@ export interface Extended {
 export interface Failure {
 	/** a reason, or truncated, blocked, hook, script */
 	kind: string;
+	/** For a person. */
 	message: string;
 }
 
@@ -725,9 +752,11 @@ export interface FileChanged {
 	uri: string;
 	/** create, edit, delete, move */
 	kind: string;
+	/** Where it was before a move. */
 	oldUri?: string;
-	/** unified */
+	/** The unified difference; "" where a side is no text or too large to compare. */
 	patch: string;
+	/** Its parts that can be kept or undone by themselves; never null. */
 	hunks: Hunk[];
 	call?: string;
 	/** command; unknown: a command whose end no daemon saw, or somebody else meanwhile; "" = a tool that writes files */
@@ -787,6 +816,7 @@ export interface FocusParams {
 /** Forked says that another session began with this one's events up to `atSeq`. In the new session, `from` is set and `session` is the one that it came from. */
 export interface Forked {
 	session: string;
+	/** The number of the last event that both sessions have. */
 	atSeq: number;
 	from?: boolean;
 }
@@ -909,6 +939,7 @@ export interface Guard {
 export interface GuardError {
 	/** JSON pointer into the result; "" = the whole */
 	pointer: string;
+	/** What is wrong there, in words for the model that repairs it. */
 	message: string;
 }
 
@@ -929,16 +960,22 @@ export interface HandoffRejected {
 	from: string;
 	to: string;
 	code: string;
+	/** What the agent's model was told. */
 	message: string;
 }
 
 /** HandoffStarted says that control passes to another agent for good, or to a person: `to` is user then. */
 export interface HandoffStarted {
+	/** The agent that passes control on. */
 	from: string;
 	to: string;
+	/** Why, in the agent's words. */
 	reason: string;
+	/** What has been done so far, in the agent's words. */
 	summary?: string;
+	/** What the successor should know besides, in the agent's words. */
 	context?: string;
+	/** Values that the entry in the agent's file asks for, checked against its schema. */
 	payload?: unknown;
 	/** of agents, with `to` where it is one */
 	chain: string[];
@@ -974,6 +1011,7 @@ export interface HookRan {
 	name: string;
 	/** allow, ask, deny, stop; failed: it could not be run to its end */
 	decision: string;
+	/** What the hook said; of a failed one, why. */
 	reason?: string;
 	/** of the tool that it is about */
 	call?: string;
@@ -983,6 +1021,7 @@ export interface HookRan {
 
 /** Hunk is a part of a change that a person can keep or undo by itself. */
 export interface Hunk {
+	/** Names the hunk by its lines and those beside it; it changes when these do. */
 	id: string;
 	/** in the new text */
 	range: Range;
@@ -992,6 +1031,7 @@ export interface Hunk {
 
 /** `input` is a person's message, also one that arrives while a run goes on. */
 export interface Input {
+	/** What was said; never null. */
 	input: ContentBlock[];
 	/** in the queue; 0 = taken at once */
 	position?: number;
@@ -1002,6 +1042,7 @@ export type InputBlocks = string | ContentBlock[];
 
 /** Kept is what a file was before and after something wrote it. Contents are blobs of the session, named by their SHA-256; "" = there is no file. They are the bytes on disk or, of a document that is open in the editor, its text. */
 export interface Kept {
+	/** The file. */
 	uri: string;
 	before?: string;
 	after?: string;
@@ -1028,8 +1069,11 @@ export interface LeftFile {
 export interface Link {
 	run: string;
 	agent: string;
+	/** The agent that passed control to this one; absent for the first. */
 	from?: string;
+	/** Why it did, in its words. */
 	reason?: string;
+	/** Milliseconds from the run's start to its end. */
 	durationMs: number;
 	usage: Usage;
 }
@@ -1052,7 +1096,9 @@ export interface ListResult {
 
 /** LoopDetected says that a run repeats itself. */
 export interface LoopDetected {
+	/** `what` is repeated: call (the same one again), cycle (the same few in turn) or text. */
 	kind: string;
+	/** How often it was seen. */
 	count: number;
 	/** told, ended, asked */
 	action: string;
@@ -1133,9 +1179,11 @@ export interface MCPServerResult {
 
 /** MCPState says what became of an MCP server whose tools the run has. */
 export interface MCPState {
+	/** Its name in the settings. */
 	server: string;
 	/** idle, starting, ready, failed, stopped, unusable */
 	state: string;
+	/** What went wrong, for a person. */
 	why?: string;
 }
 
@@ -1324,7 +1372,9 @@ export interface Model {
 
 /** ModelContent is an answer as received: what the model is sent again. */
 export interface ModelContent {
+	/** The answer's parts, in their order; nothing in them is masked, since signatures cover them. */
 	content: Part[];
+	/** The provider's own parts, as they have to be sent back to it; no other provider reads them. */
 	raw: unknown;
 	/** kept, and left out of what is sent again */
 	invalid?: boolean;
@@ -1332,9 +1382,12 @@ export interface ModelContent {
 
 /** ModelFinished says that a model has answered. */
 export interface ModelFinished {
+	/** The id that was asked for. */
 	model: string;
+	/** Why the answer ended. */
 	finish: Finish;
 	usage: Usage;
+	/** Milliseconds from the request to the first piece of text, thought or call; 0 where none came. */
 	firstTokenMs: number;
 	/** `purpose` and `content` are of an answer that is no turn of the agent's, whose content comes by itself: summary, correction, search, aside, embedding. */
 	purpose?: string;
@@ -1345,6 +1398,7 @@ export interface ModelFinished {
 
 /** ModelStarted says that a model is asked. */
 export interface ModelStarted {
+	/** The id that the provider is asked for. */
 	model: string;
 	/** from 1 */
 	attempt: number;
@@ -1366,6 +1420,7 @@ export interface Modified {
 export interface Note {
 	/** info, warning */
 	level: string;
+	/** For a person; one or more sentences. */
 	message: string;
 	/** `toModel`: the agent's model is told it too, as a message of the user's before its next turn. */
 	toModel?: boolean;
@@ -1607,9 +1662,12 @@ export interface ResolvedTool {
 /** Resource is a file or a part of one, with its content. */
 export interface Resource {
 	uri: string;
+	/** The part that `text` is; absent = the whole. */
 	range?: Range;
 	mimeType?: string;
+	/** Its content as text; a resource has this or blob. */
 	text?: string;
+	/** Its content in base64. */
 	blob?: string;
 }
 
@@ -1648,9 +1706,13 @@ export interface ResumeParams {
 
 /** Retry says that something is tried again. */
 export interface Retry {
+	/** What is tried again: model; a guardrail, by its name; or node and the name of a graph's step. */
 	of: string;
+	/** The number of the try that failed or that follows, from 1. */
 	attempt: number;
+	/** Milliseconds until the next try; 0 = at once. */
 	waitMs: number;
+	/** What went wrong, for a person. */
 	cause: string;
 	/** what the failed try showed is withdrawn */
 	discard?: boolean;
@@ -1660,6 +1722,7 @@ export interface Retry {
 
 /** Rewound says that the session went back: each agent's context is what it was at the last boundary of a turn up to `toSeq`, and `files` what they were then. What happened since stays in the log, and a rewind to before this event brings it back, but for unfinished runs that this one ended. */
 export interface Rewound {
+	/** The number of the event that the session went back to. */
 	toSeq: number;
 	/** URIs of files that were brought back */
 	files: string[];
@@ -1674,6 +1737,7 @@ export interface RouteCandidate {
 	agent: string;
 	/** who has the most leads */
 	score: number;
+	/** 0 to 100 */
 	confidence: number;
 	/** 16 at most */
 	matches: RouteMatch[];
@@ -1718,15 +1782,18 @@ export interface RouteDecided {
 export interface RouteMatch {
 	/** keyword, pattern, example, description */
 	kind: string;
+	/** What the agent's file has: the keyword, the pattern or the example. */
 	text: string;
 	/** of the trigger */
 	intent?: string;
+	/** What it adds to the score. */
 	points: number;
 }
 
 /** RouteModel is the model that was asked. */
 export interface RouteModel {
 	id: string;
+	/** Milliseconds from the request to the whole answer. */
 	durationMs: number;
 	/** counts as the run's own */
 	usage: Usage;
@@ -1796,20 +1863,32 @@ export interface RunAccepted {
 
 /** RunFinished is the last event of a run: its result but for session, run and agent, which the event has. */
 export interface RunFinished {
+	/** How it ended. */
 	reason: Reason;
+	/** The limit that was hit before the last turn of a task run ended it well; absent otherwise. */
 	recovered?: Reason;
+	/** The answer; of a run that ended early, what there was of it. */
 	text: string;
+	/** The arguments of complete_task, where the agent's file has an output. */
 	output?: unknown;
+	/** What its calls of models used, and of those of runs that it waited for. */
 	usage: Usage;
+	/** What these cost; absent where a price is not known. */
 	cost?: Cost;
 	turns: number;
+	/** The calls that models asked for, also those that were refused. */
 	toolCalls: number;
 	/** models that answered in place of the chosen one */
 	fallbacks?: string[];
+	/** The runs of the chain of handoffs, this one last; never null. */
 	chain: Link[];
+	/** The guardrails that were asked, in order; never null. */
 	guardrails: Guard[];
+	/** What the run did to files, one entry for each; never null. */
 	changes: Change[];
+	/** The findings in the agent's file; never null. */
 	problems: Problem[];
+	/** Why it could not go on; absent where the reason says enough. */
 	error?: Failure;
 }
 
@@ -1856,30 +1935,48 @@ export interface RunResult {
 	session: string;
 	run: string;
 	agent: string;
+	/** How it ended. */
 	reason: Reason;
+	/** The limit that was hit before the last turn of a task run ended it well; absent otherwise. */
 	recovered?: Reason;
+	/** The answer; of a run that ended early, what there was of it. */
 	text: string;
+	/** The arguments of complete_task, where the agent's file has an output. */
 	output?: unknown;
+	/** What its calls of models used, and of those of runs that it waited for. */
 	usage: Usage;
+	/** What these cost; absent where a price is not known. */
 	cost?: Cost;
 	turns: number;
+	/** The calls that models asked for, also those that were refused. */
 	toolCalls: number;
 	/** models that answered in place of the chosen one */
 	fallbacks?: string[];
+	/** The runs of the chain of handoffs, this one last; never null. */
 	chain: Link[];
+	/** The guardrails that were asked, in order; never null. */
 	guardrails: Guard[];
+	/** What the run did to files, one entry for each; never null. */
 	changes: Change[];
+	/** The findings in the agent's file; never null. */
 	problems: Problem[];
+	/** Why it could not go on; absent where the reason says enough. */
 	error?: Failure;
 }
 
 /** RunStarted is the first event of a run. */
 export interface RunStarted {
+	/** What the person or the calling agent asked, as the request had it. */
 	input: ContentBlock[];
+	/** How it works, as chat or as task. */
 	mode: string;
+	/** The mode in which calls are decided about: plan, ask, edits or auto. */
 	approval: string;
+	/** The id of the model that is asked first. */
 	model: string;
+	/** The names of the tools that the agent has. */
 	tools: string[];
+	/** The agents that control passed through, this one last. */
 	chain: string[];
 	/** hex SHA-256 of the agent's file */
 	definition: string;
@@ -1899,8 +1996,11 @@ export interface RunStarted {
 
 /** RunState says that a run moved. */
 export interface RunState {
+	/** The state that the run leaves; empty for its first. */
 	from: State;
+	/** The state that it is in now; after finished comes only run.finished. */
 	to: State;
+	/** For a person, as a sentence. */
 	why?: string;
 	/** what makes it go on */
 	resumes?: string;
@@ -2306,6 +2406,7 @@ export interface TestRunResult {
 
 /** ThoughtDelta is a summary of what the model thinks. Concatenate. */
 export interface ThoughtDelta {
+	/** The heading of the thought; absent where the model gives none. */
 	subject?: string;
 	text: string;
 }
@@ -2319,6 +2420,7 @@ export interface Todo {
 
 /** TodosChanged is an agent's plan, whole. */
 export interface TodosChanged {
+	/** The whole plan, in order; empty = there is none. */
 	todos: Todo[];
 }
 
@@ -2353,7 +2455,9 @@ export interface Tool {
 
 /** ToolDelta is output of a long tool as it comes. */
 export interface ToolDelta {
+	/** The id of the call. */
 	call: string;
+	/** A piece of what it writes; concatenate. */
 	text: string;
 }
 
@@ -2361,6 +2465,7 @@ export interface ToolDelta {
 export interface ToolError {
 	/** stable, as tool.stale */
 	code: string;
+	/** As the model got it. */
 	message: string;
 }
 
@@ -2368,6 +2473,7 @@ export interface ToolError {
 export interface ToolResult {
 	/** as the model got it */
 	content: string;
+	/** For people, Markdown, where it differs from content. */
 	display?: string;
 	/** SHA-256 of the whole, where `content` is cut */
 	blob?: string;
@@ -2379,13 +2485,21 @@ export interface ToolResult {
 
 /** ToolState says that a call moved. `args` are in every one. */
 export interface ToolState {
+	/** The id of the call, unique in the session: RUN#TURN-INDEX. */
 	call: string;
+	/** The tool's name, as the model wrote it. */
 	name: string;
+	/** As the model wrote them, or as a hook or the person changed them; {} where they were no JSON. */
 	args: unknown;
+	/** Where the call stands now. */
 	state: CallState;
+	/** The tier of this call: safe, low, medium, high or catastrophic; "" before it was classified. */
 	risk: string;
+	/** A line for people about a call that goes on. */
 	progress?: string;
+	/** What came of it; there with success. */
 	result?: ToolResult;
+	/** What went wrong; there with error and cancelled. */
 	error?: ToolError;
 	/** the file that it is about, as a URI */
 	path?: string;
@@ -2436,12 +2550,15 @@ export interface TrustParams {
 /** TurnFinished ends a turn. */
 export interface TurnFinished {
 	turn: number;
+	/** What the calls of models in this turn used. */
 	usage: Usage;
+	/** How many calls the answer asked for. */
 	toolCalls: number;
 }
 
 /** TurnStarted begins a turn. */
 export interface TurnStarted {
+	/** From 1, counted over the whole run, also after it was resumed. */
 	turn: number;
 }
 
