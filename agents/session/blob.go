@@ -15,6 +15,12 @@ import (
 )
 
 // blobs keeps data by its content.
+//
+// A name is the hex SHA-256 of the content, so data is kept once, whoever keeps
+// it, and a name can be checked. Nothing counts who refers to a blob: what no
+// log names any more is swept when a session is deleted or purged
+// ([Store.sweep]). Safe for concurrent use, also by several daemons on one
+// folder.
 type blobs struct {
 	dir   string // "" = in memory
 	files activity.Files
@@ -24,6 +30,7 @@ type blobs struct {
 }
 
 // put keeps data. Two of the same at once are no harm: both write the same file.
+// On disk it is synced when put returns; the error is fault.Unavailable.
 func (b *blobs) put(data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	sha := hex.EncodeToString(sum[:])
@@ -51,12 +58,15 @@ func (b *blobs) put(data []byte) (string, error) {
 	return sha, nil
 }
 
+// notKept is the error of data that could not be written.
 func notKept(size int, err error) error {
 	return fault.New(fault.Unavailable, "session.blob",
 		"Data of %d bytes could not be kept: %w. Make room or repair the disk.", size, err)
 }
 
 // putFrom keeps what a reader has.
+// The name is known only when all was read, so it is written under another one
+// first. The error may be the reader's.
 func (b *blobs) putFrom(r io.Reader) (sha string, size int, err error) {
 	if b.dir == "" {
 		data, err := io.ReadAll(r)
@@ -85,6 +95,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // forget lets go of data that is in memory.
+// On disk it does nothing that is seen; sweep removes files.
 func (b *blobs) forget(names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,6 +138,10 @@ func (b *blobs) write(from io.Reader, named func() string) (err error) {
 // newPrefix begins the names of data that is not whole yet.
 const newPrefix = ".new-"
 
+// get returns data by its name; the caller may change it. A name that is none
+// gives fault.Invalid, data that is not there fault.NotFound, and data that does
+// not match its name, or cannot be read, fault.Unavailable. The name is checked
+// first, since it becomes a part of a path.
 func (b *blobs) get(sha string) ([]byte, error) {
 	if raw, err := hex.DecodeString(sha); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != sha {
 		return nil, fault.New(fault.Invalid, "session.blob", "%q is not the name of kept data", sha)

@@ -27,6 +27,9 @@ const gonePrefix = ".gone-"
 // waits for a person, or that another daemon has, both with the reason busy; one
 // that a newer version wrote, with the reason config; and one that could not be
 // removed.
+//
+// It waits for a session that is being opened or closed, and for the disk. Nobody
+// can open the session meanwhile; afterwards the id may be used for a new one.
 func (s *Store) Delete(id string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -38,6 +41,7 @@ func (s *Store) Delete(id string) error {
 // delete is Delete. asked is whether a person wants it; else only one that is not
 // open and that nobody waits for goes, and one that must stay is no error. dry is
 // whether it only would.
+// gone says that the files were removed, or would have been.
 func (s *Store) delete(id string, asked, dry bool) (gone bool, err error) {
 	t, session, err := s.take(id, asked)
 	if t == nil {
@@ -154,6 +158,11 @@ func (s *Store) mayGo(id string, asked bool) (bool, error) {
 // erase removes a session's files. The log goes from its end on, so that what is
 // left at any time is a session; it is not forgotten before the blobs that it
 // names are gone.
+//
+// The order is: the log's segments from the last to the first are renamed to names
+// that are no log, then what lies beside it goes, then the blobs, then the renamed
+// files. A crash at any point leaves either a shorter session or files that tidy
+// finishes with.
 func (s *Store) erase(id string) error {
 	// Where a crash ended this before, its rests would be replaced.
 	if err := s.finish(id, s.rests()[id]); err != nil {

@@ -41,4 +41,22 @@
 //
 // Of this module only agents/activity, agents/compression, agents/model,
 // agents/definition and internal/fault.
+//
+// # Files
+//
+// store.go has the store and its table of open sessions, session.go the session's
+// face, fold.go the way of an event into the views. The views: view.go (contexts),
+// info.go (totals and runs), progress.go (how far a run has come), history.go
+// (files), state.go (variables), graph.go (nodes). rewind.go and fork.go go back
+// and elsewhere; list.go, peek.go and watch.go read sessions that are not open;
+// delete.go, retain.go, sweep.go and forget.go remove; lock.go, blob.go, files.go
+// and statefile.go are about files. render.go and editor.go turn what a person
+// gives into what a model reads.
+//
+// # Locks
+//
+// The log's lock comes before [Session]'s mu, since the log calls fold under its
+// own; so nothing here calls the log while it holds mu. The store's lock guards
+// the table of slots only and is never held while a file is touched.
+// Session.setting and Session.rewinding are taken before both.
 package session

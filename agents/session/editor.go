@@ -120,6 +120,8 @@ func selected(c *activity.EditorContext) bool {
 	return c.Text != "" || (c.Selection != nil && c.Selection.Start != c.Selection.End)
 }
 
+// sameRange reports whether the same range is selected in both, or none in
+// either.
 func sameRange(a, b *activity.EditorContext) bool {
 	return (a.Selection == nil && b.Selection == nil) || (a.Selection != nil && b.Selection != nil &&
 		*a.Selection == *b.Selection)

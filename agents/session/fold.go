@@ -8,6 +8,11 @@ import (
 )
 
 // fold is told every event but deltas, by the log, in order.
+//
+// It runs under the log's lock, in the order of the events, for live ones and when a
+// log is loaded; so it must be quick and must not call the log. The order of its
+// steps matters: the totals know a run before its progress, its files and its state
+// are folded, and the views come last, since a rewind (back) changes them.
 func (s *Session) fold(e activity.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

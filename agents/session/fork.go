@@ -33,6 +33,9 @@ type fork struct {
 // The error is fault.Invalid for an event that there is not; fault.Unavailable
 // when the log cannot be read or written, or ctx is done before the event was
 // written.
+//
+// The new session is open, and the caller's to close. The title is the old one's
+// with " (fork)". The event in the old session is appended and not waited for.
 func (s *Store) Fork(ctx context.Context, from *Session, atSeq uint64) (*Session, error) {
 	const op = "session.fork"
 	if last := from.Log.Last(); atSeq == 0 || atSeq > last {

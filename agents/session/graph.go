@@ -19,6 +19,8 @@ func (s *Session) foldNode(run string, b activity.GraphNode) {
 
 // Nodes returns the states of the nodes of a run's graph, each of its newest step
 // ([activity.GraphNode]); none for nodes that have not begun.
+//
+// The map is the caller's. A run that is no graph, or not of this session, has none.
 func (s *Session) Nodes(run string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

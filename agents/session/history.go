@@ -10,12 +10,16 @@ import (
 
 // FileHistory is what a session did to one file. Contents are named as in
 // [activity.Kept].
+//
+// It is a copy: what happens later does not change it.
 type FileHistory struct {
+	// The file, as a URI.
 	URI   string
 	Steps []FileStep // in order
 	// Baseline is the newest content that a person accepted
 	// ([activity.ChangeResolved]), "" for that there is no file, and BaselineSeq the
 	// event that says so. HasBaseline is whether there is one.
+	// Changes up to the baseline are not offered for keeping or undoing any more.
 	Baseline    string
 	BaselineSeq uint64
 	HasBaseline bool
@@ -45,6 +49,10 @@ func (h *FileHistory) forget(agent string) {
 
 // FileStep is one time that something wrote a file. A change whose content
 // nobody kept, as of a file that is too large, is none.
+//
+// A step is Complete when both sides are known. One that is not was begun (its content
+// was kept) and its end was never told: a daemon ended between keeping and telling, so
+// the file may or may not have been written.
 type FileStep struct {
 	Seq   uint64 // of the first event about it, which comes before the write where what was there was kept first
 	Run   string // "" for none
@@ -70,6 +78,7 @@ const (
 )
 
 // foldFiles folds what an event says about the content of files.
+// s.mu is held.
 func (s *Session) foldFiles(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.Checkpoint:
@@ -119,6 +128,7 @@ func (s *Session) step(f FileStep) {
 	h.Steps = append(h.Steps, f)
 }
 
+// history returns the history of a file, which it begins.
 func (s *Session) history(uri string) *FileHistory {
 	h := s.files[uri]
 	if h == nil {
@@ -149,6 +159,8 @@ func (s *Session) recordChange(e activity.Event, b activity.FileChanged) {
 	s.step(done)
 }
 
+// recordResolution takes a person's decision: a keep is a new baseline, an undo is one
+// more step, which wrote the file.
 func (s *Session) recordResolution(e activity.Event, b activity.ChangeResolved) {
 	uri := valid(b.URI)
 	switch {
@@ -178,6 +190,8 @@ func (s *Session) forgetFiles(agent string) {
 }
 
 // Files returns what the session did to files, by URI.
+// Sorted by URI; the caller's to keep. It has also files whose changes were all undone
+// or kept.
 func (s *Session) Files() []FileHistory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,6 +206,8 @@ func (s *Session) Files() []FileHistory {
 
 // Approval returns the mode that the session was last given
 // ([activity.ApprovalChanged]); "" for none.
+// "" is the default of the settings. It is as the event had it: whoever reads it checks
+// that it is a mode.
 func (s *Session) Approval() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,6 +226,7 @@ func (s *Session) foldTaint(run, taint string) {
 }
 
 // Taint returns what a run read of others, as [Session.Taints].
+// "" where it read nothing of others, and for a run that is not of this session.
 func (s *Session) Taint(run string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

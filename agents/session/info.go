@@ -36,28 +36,45 @@ func (s State) afterClose() State {
 }
 
 // Info is what a session's events add up to: the Session of spec 2.2.
+//
+// It is a copy and the caller's to keep. Times are UTC. Of a session that is not
+// open it may be older than its log, and sums may be of a part of it ([Store.List]).
 type Info struct {
-	Session      string         `json:"session"`
-	Title        string         `json:"title"`           // given, or the first line of the first request
-	Agent        string         `json:"agent,omitempty"` // who answers where a request names nobody; absent = main
-	Folder       string         `json:"folder"`          // the workspace's
-	CreatedAt    time.Time      `json:"createdAt"`
-	UpdatedAt    time.Time      `json:"updatedAt"`
-	Agents       []string       `json:"agents"`       // in the order of their first run
-	AgentChain   []string       `json:"agentChain"`   // of the newest run that no other run started
-	HandoffCount int            `json:"handoffCount"` // runs that passed control on
-	Runs         int            `json:"runs"`
-	State        State          `json:"state"`
-	Usage        model.Usage    `json:"usage"`             // of all answers of models
-	Cost         *activity.Cost `json:"cost,omitempty"`    // of the runs that no other run started; absent where one is unknown
-	Locked       bool           `json:"locked,omitempty"`  // another daemon has it
-	Problem      string         `json:"problem,omitempty"` // why the session, or a part of it, cannot be read
+	// The session's id.
+	Session string `json:"session"`
+	Title   string `json:"title"`           // given, or the first line of the first request
+	Agent   string `json:"agent,omitempty"` // who answers where a request names nobody; absent = main
+	Folder  string `json:"folder"`          // the workspace's
+	// When the session was begun.
+	CreatedAt time.Time `json:"createdAt"`
+	// When something last happened in it.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// The agents that have run, in the order of their first run; never null.
+	Agents []string `json:"agents"`
+	// The agents that control passed through in the newest run that no other run
+	// started; never null.
+	AgentChain   []string `json:"agentChain"`
+	HandoffCount int      `json:"handoffCount"` // runs that passed control on
+	// Runs that were started, delegated ones and those of agents that took over
+	// included.
+	Runs    int            `json:"runs"`
+	State   State          `json:"state"`
+	Usage   model.Usage    `json:"usage"`             // of all answers of models
+	Cost    *activity.Cost `json:"cost,omitempty"`    // of the runs that no other run started; absent where one is unknown
+	Locked  bool           `json:"locked,omitempty"`  // another daemon has it
+	Problem string         `json:"problem,omitempty"` // why the session, or a part of it, cannot be read
 }
 
 // Run is one run of a session.
+//
+// Runs come as copies; what they point to is shared with the session and must not be
+// modified.
 type Run struct {
-	Run    string          `json:"run"`
-	Agent  string          `json:"agent"`
+	// The run's id, unique in the session.
+	Run   string `json:"run"`
+	Agent string `json:"agent"`
+	// Where it stands. It says finished as soon as that was told, which is one event
+	// before the result.
 	State  activity.State  `json:"state"`
 	Reason activity.Reason `json:"reason,omitempty"` // of a finished one
 	// Inherited says that the run is another session's, from which this one was
@@ -86,6 +103,10 @@ func (r *Run) live() bool {
 }
 
 // totals folds what Info and Runs tell.
+//
+// It is folded with s.mu held while the session is open. A list folds one too, of
+// the events of [totalled] only and without the session: whatever it folds from
+// another type would be missing there.
 type totals struct {
 	info    Info
 	runs    []Run
@@ -107,6 +128,7 @@ func (t *totals) name() string {
 	return ""
 }
 
+// apply folds one event.
 func (t *totals) apply(e activity.Event) {
 	if t.info.CreatedAt.IsZero() {
 		t.info.CreatedAt = e.Time
@@ -209,6 +231,8 @@ func (t *totals) fork() {
 	}
 }
 
+// start enters a run. A run that is there already, as one that is told of twice in a
+// log that was repaired, only goes on.
 func (t *totals) start(e activity.Event, b activity.RunStarted) {
 	o := e.Origin
 	if t.at == nil {
@@ -235,6 +259,11 @@ func (t *totals) start(e activity.Event, b activity.RunStarted) {
 	}
 }
 
+// finish takes a run's result. Costs are added up over the runs that persons
+// started, which have those of the runs below them; one cost that is not known makes
+// the sum unknown, since a sum that misses a part would be read as the whole. A run
+// that was taken up again and finishes once more tells its whole cost again, so what
+// it told before is taken off.
 func (t *totals) finish(o activity.Origin, b activity.RunFinished) {
 	r := t.run(o.Run)
 	if r == nil || r.over {

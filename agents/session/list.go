@@ -60,6 +60,10 @@ type foundFiles struct {
 // be read has a Problem, one that another daemon has is Locked. It opens none
 // and keeps nobody else from opening one. The error is fault.Unavailable, when
 // the folder cannot be read.
+//
+// It takes no lock. Four logs are read at a time, at most 64 MiB of them in all,
+// and what was found is kept beside up to 500 of them, so a first list of very
+// many sessions is rougher than the next.
 func (s *Store) List() ([]Info, error) {
 	out := []Info{}
 	seen := map[string]bool{}
@@ -229,6 +233,9 @@ func (f *foundFiles) stat(dir string) error {
 	return nil
 }
 
+// readInfo reads what is kept of a session beside its log; false where there is
+// nothing that can be used. The folder is the store's own: the file may have
+// come from another machine.
 func (s *Store) readInfo(id string) (keptInfo, bool) {
 	var kept keptInfo
 	data, err := readFile(s.cfg.Files, filepath.Join(s.cfg.Dir, id+infoSuffix))

@@ -28,6 +28,9 @@ type holder struct {
 
 // acquire takes the lock at path. When somebody else has it: fault.Unavailable
 // with the reason busy, and who.
+//
+// It waits only for a holder that has ended, a second at most; a live one is told
+// at once. The lock must be released, or removed with its session.
 func acquire(path, session, owner string, now time.Time) (*lock, error) {
 	f := filelock.New(path)
 	ok, err := take(f, path)
@@ -96,6 +99,8 @@ const maxLooks = 10_000
 
 // held reports whether somebody has the lock at path: nobody else could have a
 // share of it.
+// It takes a share of the lock for a moment, which is why take tries again when
+// somebody only looks.
 func held(path string) bool {
 	f := filelock.New(path)
 	ok, err := f.TryRLock()

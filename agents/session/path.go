@@ -7,6 +7,7 @@ import "path/filepath"
 func (s *Session) Blobs() string { return s.store.blobs.dir }
 
 // File returns the path of the session's log; "" in memory.
+// Later segments lie beside it, as <session>.2.jsonl and so on.
 func (s *Session) File() string {
 	if s.store.cfg.Dir == "" {
 		return ""

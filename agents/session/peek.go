@@ -18,6 +18,9 @@ import (
 //
 // A bad id gives fault.Invalid; one that no session has fault.NotFound with the
 // reason unknownSession; a log that cannot be read fault.Unavailable.
+//
+// Its cost grows with the log: nothing is kept of it. What an open session tells is of
+// this moment.
 func (s *Store) Peek(id string) (Info, []Run, error) {
 	if err := CheckID(id); err != nil {
 		return Info{}, nil, err
@@ -67,6 +70,8 @@ func (s *Store) Elsewhere(id string) error {
 
 // RunElsewhere is Elsewhere for the session that has a run which goes on there. Only the
 // logs of sessions that other daemons have are read.
+// nil where no other daemon has such a run. It reads each of those logs whole, so it is
+// for a request that has failed already.
 func (s *Store) RunElsewhere(run string) error {
 	locks, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*.lock"))
 	if err != nil || s.cfg.Dir == "" {

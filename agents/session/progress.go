@@ -15,7 +15,8 @@ import (
 // of turns or time and is its agent's newest: what taking it up again needs to know
 // (REL-103, REL-123). It is folded from events.
 type Progress struct {
-	Run        Run
+	Run Run
+	// Of the run's first event.
 	Origin     activity.Origin     // of the run's first event
 	Started    activity.RunStarted // must not be modified
 	Turn       int                 // the newest; 0 = none has begun
@@ -74,6 +75,8 @@ type OpenCall struct {
 }
 
 // progress folds a Progress.
+//
+// Whoever needs the numbers gets a copy from progressOf, which adds what the totals and the view have.
 type progress struct {
 	told   Progress // but for what the view and the totals have
 	turn   uint64   // the event with which the newest turn began; 0 = none
@@ -88,6 +91,8 @@ type progress struct {
 
 // foldProgress folds an event of a run. What a run has come to is kept until it
 // has finished.
+// s.mu is held. A run's progress is dropped at its end, unless it ended at a limit of turns or time, which
+// more of it would lift, or has passed control to a run that has not begun.
 func (s *Session) foldProgress(e activity.Event) {
 	if b, clears := e.Body.(activity.ContextCleared); clears && b.Purged {
 		for _, p := range s.progress {
@@ -150,6 +155,7 @@ func limitOf(reason activity.Reason) string {
 	return ""
 }
 
+// apply folds an event of a run that has begun and not ended.
 func (p *progress) apply(e activity.Event) {
 	t := &p.told
 	switch b := e.Body.(type) {
@@ -228,6 +234,7 @@ func (p *progress) countAnswer(b activity.ModelFinished) {
 	p.use(b.Model, u)
 }
 
+// use adds to what a model has used.
 func (p *progress) use(id string, u model.Usage) {
 	if p.told.Usage == nil {
 		p.told.Usage = make(map[string]model.Usage)
@@ -272,8 +279,9 @@ func (p *progress) purge() {
 	p.guess = nil
 }
 
-// Progress returns how far a run has come; false for one that has finished, but for
-// its agent's newest that ended at a limit, or has not begun. The calls that CloseCalls ends are open before it only.
+// Progress returns how far a run has come; false for one that has not begun, and for one that has finished,
+// unless it ended at a limit and is its agent's newest. It has the open calls, so it is to be asked before
+// CloseCalls ends them. The copy is the caller's, but for Started and Run, which must not be modified.
 func (s *Session) Progress(run string) (Progress, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,6 +313,7 @@ func (s *Session) progressOf(run string) (Progress, bool) {
 }
 
 // RunOfCall returns the run that a call of another run led to; false for none.
+// It is the newest where a call led to several.
 func (s *Session) RunOfCall(caller, call string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,6 +342,7 @@ func (s *Session) Caller(run string) string {
 
 // AbandonDelegated ends the runs that a run delegated to and left unfinished, but for
 // those of the calls that are to go on.
+// It appends events and returns before they are written; goOn is called without a lock.
 func (s *Session) AbandonDelegated(run string, goOn func(call string) bool) {
 	s.abandonDelegated(run, goOn, map[string]bool{run: true})
 }
@@ -381,12 +391,14 @@ func (s *Session) ModelCalls(run string) (calls int, added activity.Extended) {
 	return calls, added
 }
 
-// Abandon ends a run that nobody is going to take up again, one that is interrupted or
-// paused, or that passed control to one which never began ([Session.GiveUpHandoff]): the calls that it left open get results, and it finishes
-// ABORTED with what it has used. It returns the number of its last event; 0 where
-// there is no such run.
+// Abandon ends a run that nobody is going to take up again: one that is interrupted or paused, or that passed
+// control to one which never began ([Session.GiveUpHandoff]). The calls that it left open get results, the
+// runs that it delegated to are abandoned before it, since what they used counts, and it finishes ABORTED
+// with what it has used. It returns the number of its last event; 0 where there is no such run, and for one
+// that goes on: that one is cancelled by whoever runs it.
 func (s *Session) Abandon(run string) uint64 { return s.abandon(run, make(map[string]bool)) }
 
+// abandon is Abandon, but for the runs seen.
 func (s *Session) abandon(run string, seen map[string]bool) uint64 {
 	seen[run] = true
 	s.mu.Lock()
@@ -435,6 +447,8 @@ func (s *Session) abort(run string) uint64 {
 // tool.state cancelled that says so. Call it before a run of the agent begins
 // or goes on. It returns the number of the last event, 0 when there was nothing
 // to end.
+// id is that of a context ([activity.Origin.ContextID]). Without it the next request to a model would be
+// refused by the provider: a call without a result.
 func (s *Session) CloseCalls(id string) uint64 {
 	return s.closeCalls(id, func(r *Run) bool { return r == nil || !r.live() })
 }

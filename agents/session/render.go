@@ -74,6 +74,8 @@ func media(mime, data string) *model.Media {
 	return &model.Media{MimeType: valid(mime), Data: raw}
 }
 
+// resource returns a file's name, lines and text in a fence that is longer than
+// any in the text, so that the text cannot end it.
 func resource(r *activity.Resource) string {
 	name := fileName(r.URI)
 	if r.Blob != "" && r.Text == "" {

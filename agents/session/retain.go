@@ -21,6 +21,9 @@ type Retention struct {
 //
 // The error is fault.Unavailable: the sessions cannot be listed, or one could not
 // be removed; the others were.
+//
+// It takes time in proportion to what it removes and may be called while sessions
+// are in use.
 func (s *Store) Retain(p Retention) (removed []string, err error) {
 	if s.cfg.Dir == "" {
 		return nil, nil // what is in memory is open

@@ -13,6 +13,10 @@ import (
 // It shares the messages with the view, of which only the last one grows. What
 // the editor showed is not part of it: the next message tells it whole (spec
 // 3.6).
+//
+// A mark is warm while it has its messages and cold when it let them go; which one it
+// is has no meaning for a rewind but its cost: cold ones are read from the log
+// (bring).
 type mark struct {
 	seq, turn       uint64
 	run             string
@@ -36,6 +40,8 @@ type unfinished struct {
 
 // bounds reports whether a view can be brought back as it is after an event: a
 // turn has ended, or nothing goes on.
+// Nothing in the middle of a turn is one: a context there may end with a reply whose
+// calls have no results.
 func bounds(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.TurnFinished, activity.RunFinished, activity.ContextCleared:
@@ -49,6 +55,7 @@ func bounds(e activity.Event) bool {
 }
 
 // mark keeps a view as it is after the event seq.
+// s.mu is held. A view that has not changed since its newest mark gets no other.
 func (s *Session) mark(agent string, v *view, seq uint64) {
 	if v.marked {
 		return
@@ -169,6 +176,10 @@ func (s *Session) Boundary(id string, toSeq uint64) uint64 {
 // The error is fault.Invalid for an event that there is not; fault.Unavailable
 // with the reason busy while a run goes on or waits for a person, and without
 // one when the log is closed or cannot be read: then nothing has changed.
+//
+// It appends and does not wait for the disk; a caller that answers a person commits
+// the event. The contexts are changed when it returns. The caller writes the files
+// before, and tells here what it did.
 func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kept) (seq uint64, err error) {
 	const op = "session.rewind"
 	s.rewinding.Lock()

@@ -14,6 +14,11 @@ import (
 
 // Session is one conversation, open for writing. Its methods may be called from
 // any goroutine.
+//
+// It belongs to its store, which has one for each id; several callers share it, and
+// it is closed once ([Session.Close], [Store.Close]). After that reading methods tell
+// what was, and Append of its log returns 0. One that [Store.Watch] returned is
+// read-only.
 type Session struct {
 	// ID is the session's name.
 	ID string
@@ -81,6 +86,9 @@ func (s *Session) readHeader() {
 //
 // What lies in blobs is read: a long result, the data of images and documents.
 // Where a blob is lost, the result says so.
+//
+// Reading blobs takes the disk's time; a result is read once and kept while the
+// context is in use.
 func (s *Session) Context(id string) []model.Message {
 	s.mu.Lock()
 	v := s.views[id]
@@ -165,6 +173,8 @@ func (s *Session) CompressionFailed(id string) bool {
 // that goes on or waits for a person; else the log is closed, or not all could
 // be erased, which the next Clear, or the next time the session is opened, goes
 // on with.
+//
+// A purge waits for the disk. Clearing a context that is empty already is no event.
 func (s *Session) Clear(agent string, purge bool) (seq uint64, err error) {
 	s.mu.Lock()
 	v := s.views[agent]
@@ -238,6 +248,8 @@ const maxInline = 16 << 10
 //
 // The error is that of [Session.PutText]; the result is then as it was, and can
 // be appended.
+//
+// r is changed only where the blob was kept.
 func (s *Session) Spill(r *activity.ToolResult) error {
 	if s.store.cfg.Dir == "" || r == nil || r.Blob != "" || len(r.Content) <= maxInline {
 		return nil
@@ -317,6 +329,7 @@ func (s *Session) interrupt() {
 }
 
 // HasRun reports whether a run of the session has the id.
+// An inherited one counts: its id is taken.
 func (s *Session) HasRun(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,6 +337,7 @@ func (s *Session) HasRun(id string) bool {
 }
 
 // Info returns what the session's events add up to.
+// It costs a few copies and no disk.
 func (s *Session) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,6 +345,7 @@ func (s *Session) Info() Info {
 }
 
 // Runs returns the session's runs, in the order in which they started.
+// Delegated and inherited runs are among them.
 func (s *Session) Runs() []Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,9 +366,13 @@ func (s *Session) Run(id string) (r Run, ok bool) {
 // PutBlob keeps data beside the sessions of the workspace, once, and returns its
 // name: the hex SHA-256. It is on stable storage when PutBlob returns. The error
 // is fault.Unavailable.
+// Nothing is masked: it is for content of files, which has to come back byte for
+// byte. A blob that no event names may be removed at any time, so the event is to be
+// appended soon after.
 func (s *Session) PutBlob(data []byte) (sha string, err error) { return s.store.blobs.put(data) }
 
 // PutBlobFrom is PutBlob for data that need not be in memory at once.
+// size is what was read, also on an error.
 func (s *Session) PutBlobFrom(r io.Reader) (sha string, size int, err error) {
 	return s.store.blobs.putFrom(r)
 }
@@ -370,8 +389,10 @@ func (s *Session) PutText(text []byte) (sha string, err error) {
 // GetBlob returns what PutBlob kept. A name that is none gives fault.Invalid,
 // one that is not there fault.NotFound, and data that does not match its name
 // any more fault.Unavailable.
+// The data is the caller's.
 func (s *Session) GetBlob(sha string) ([]byte, error) { return s.store.blobs.get(sha) }
 
 // Close writes and syncs the log and lets others have the session. The error is
 // the log's. Closing twice does nothing.
+// A run that still appends gets 0 from the log; so runs are ended first.
 func (s *Session) Close() error { return s.store.close(s) }

@@ -35,6 +35,8 @@ const currentTask = "current_task"
 var folded = []string{"task_status", "current_agent", "last_action"}
 
 // Value is a value of the state.
+//
+// A Value without JSON is none: setting it removes the key.
 type Value struct {
 	JSON  json.RawMessage // must not be modified
 	Taint string          // of who set it, as of [activity.ToolState]; "" = none
@@ -254,6 +256,8 @@ func (s *Session) tellState(set map[string]Value) activity.SessionState {
 // Values returns the values that were set, as they are now for a run: of the temp: keys
 // those that live for it. With "" it has those of all runs, the newest of a key. The error says that the
 // person's or the workspace's values cannot be read; the others are returned with it.
+// Values of the person and the workspace are read from their files at each call, since
+// other daemons write them too.
 func (s *Session) Values(run string) (map[string]Value, error) {
 	s.mu.Lock()
 	all := s.state.values(run)
@@ -311,8 +315,9 @@ func (st *state) values(run string) map[string]Value {
 	return all
 }
 
-// CheckState returns why a key cannot be given a value, as SetState would. lasts is
-// whether later sessions would see it.
+// CheckState returns why a key cannot be given a value, as SetState would; nil where it
+// can, but for the room that there is. lasting is whether later sessions would see the
+// value: the key begins with user: or app:.
 func (s *Session) CheckState(key string, value json.RawMessage) (lasting bool, err error) {
 	_, err = s.checkState(key, value)
 	return lasts(key), err
@@ -325,6 +330,9 @@ func (s *Session) CheckState(key string, value json.RawMessage) (lasting bool, e
 // The error is fault.Invalid for a key that cannot be one, or that follows from what
 // happens, and for a value that is no JSON or too large; fault.Unavailable where the
 // value cannot be kept.
+//
+// It waits for the disk, and up to five seconds for another daemon, with user: and app:
+// keys only; ctx ends that. The event is appended and not waited for.
 func (s *Session) SetState(ctx context.Context, o activity.Origin, run, key string, to Value) (seq uint64, err error) {
 	if to.JSON, err = s.checkState(key, to.JSON); err != nil {
 		return 0, err
@@ -379,6 +387,8 @@ func (s *Session) checkState(key string, value json.RawMessage) (json.RawMessage
 }
 
 // CheckKey refuses what nobody can set as a key of the state. The error is fault.Invalid.
+// Prefixes may stand before each other; the rest has letters, digits, dots, dashes and
+// underscores.
 func CheckKey(key string) error {
 	const op = "session.state"
 	if slices.Contains(folded, key) {
@@ -425,8 +435,10 @@ func room(whose string, size int, key string, value json.RawMessage) error {
 	return nil
 }
 
-// ClearState removes keys of the session, all that do not lie elsewhere where keep is
-// nil. It returns the number of the last event; 0 where there was nothing to remove.
+// ClearState removes keys of the session: those of only, or all that do not lie elsewhere
+// (user: and app: keys) where only is nil. Keys that are not set are passed over. It
+// returns the number of the last event; 0 where there was nothing to remove. The error is
+// fault.Unavailable for a session that is closed.
 func (s *Session) ClearState(o activity.Origin, only []string) (seq uint64, err error) {
 	s.setting.Lock()
 	defer s.setting.Unlock()

@@ -21,6 +21,10 @@ import (
 
 // values are the values of the state that outlive a session: the person's on this
 // machine, or a workspace's. All daemons of the person share the file.
+//
+// A change reads the file, changes one key and replaces the file, under a lock
+// beside it, so daemons do not undo each other's. Reading needs no lock: the file
+// is replaced in one step. Session.setting keeps changes of one daemon apart.
 type values struct {
 	file  string // "" = in memory
 	whose string // in words
@@ -143,6 +147,7 @@ func (v *values) set(ctx context.Context, key string, to Value) (changed bool, e
 	return true, nil
 }
 
+// unkept is the error of a value that could not be written.
 func (v *values) unkept(key string, err error) error {
 	return fault.New(fault.Unavailable, "session.state", "%s could not be kept in %s: %w", key, v.file, err)
 }

@@ -29,6 +29,10 @@ const Default = "main"
 const maxDefaults = 100
 
 // Config says where a workspace's sessions lie.
+//
+// The functions are called from any goroutine and must not call back into the store
+// or the session; Fold and Mask run while the log's lock is held or an append
+// waits.
 type Config struct {
 	// Dir is the folder of the sessions' files: Root joined with [Key]. It is
 	// made, for its owner only, when the first session is opened. "" keeps
@@ -68,7 +72,13 @@ type Config struct {
 
 // Store holds the sessions of one workspace. Its methods may be called from any
 // goroutine.
+//
+// Whoever opens an id that is being opened waits for the same session, and whoever
+// opens one that is being closed waits until it is closed. Several stores, of
+// several daemons, may lie on one folder: the locks of the sessions keep them
+// apart.
 type Store struct {
+	// Never changed after New.
 	cfg   Config
 	blobs *blobs
 
@@ -80,6 +90,10 @@ type Store struct {
 }
 
 // slot is a session that is being opened, open, or being closed.
+//
+// It is in the table as long as anybody may wait for it. ready is closed exactly
+// once, by fill; gone once, by leave. closing is set under the store's lock by
+// whoever closes the session or deletes it, and from then on nobody else gets it.
 type slot struct {
 	session *Session
 	err     error
@@ -121,6 +135,9 @@ func New(cfg Config) *Store {
 
 // Key returns the name of a workspace's folder of sessions: the first 16 hex
 // digits of the SHA-256 of the canonical path of its first folder.
+//
+// The path is to be canonical (absolute, links resolved): two spellings of one
+// folder would have two sets of sessions.
 func Key(folder string) string {
 	sum := sha256.Sum256([]byte(folder))
 	return hex.EncodeToString(sum[:8])
@@ -193,6 +210,10 @@ func CheckID(id string) error {
 // A bad id gives fault.Invalid; a session that another daemon has,
 // fault.Unavailable with the reason busy and who has it; files that cannot be
 // read or written, fault.Unavailable.
+//
+// It reads the log, which takes time in proportion to its size, and has no context:
+// a caller that must not wait opens on a goroutine. The session is shared with
+// others who opened it; closing it closes it for all.
 func (s *Store) Open(id string) (*Session, error) {
 	if id != "" {
 		return s.open(id, opening{begin: true})
@@ -285,7 +306,9 @@ func (s *Store) open(id string, how opening) (*Session, error) {
 	}
 }
 
-// fill loads the session of a slot.
+// fill loads the session of a slot and tells those who wait for it. Where load
+// panics they get fault.Internal: a slot that is never ready would make them wait
+// for ever.
 func (s *Store) fill(t *slot, id string, how opening) (session *Session, err error) {
 	err = fault.New(fault.Internal, "session.open", "the session %s could not be opened", id) // if load panics
 	defer func() {
@@ -301,6 +324,11 @@ func (s *Store) fill(t *slot, id string, how opening) (session *Session, err err
 }
 
 // load opens a session's log under its lock.
+//
+// The lock is taken before the log is looked at, so that what is fixed in it is
+// nobody else's. Whether the log exists is looked at twice: before the lock, so
+// that looking for a session makes no file, and after it, since it may have been
+// deleted in between.
 func (s *Store) load(id string, how opening) (_ *Session, err error) {
 	session := s.blank(id)
 	cfg := s.config(session, how)
@@ -372,6 +400,8 @@ func (s *Store) config(session *Session, how opening) activity.Config {
 	return cfg
 }
 
+// unknown is the error for an id that no session has: fault.NotFound with the
+// reason unknownSession.
 func unknown(id string) error {
 	return fault.New(fault.NotFound, "session.get",
 		"There is no session %s; agents/session/list names those there are.", id).
@@ -415,6 +445,7 @@ func (s *Store) leave(id string, t *slot) {
 }
 
 // Holds reports whether a session is open still.
+// It is false for one that is being closed.
 func (s *Store) Holds(session *Session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -423,6 +454,7 @@ func (s *Store) Holds(session *Session) bool {
 }
 
 // Live returns the open sessions, by id.
+// Those that are being opened or closed are not among them.
 func (s *Store) Live() []*Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -437,6 +469,7 @@ func (s *Store) Live() []*Session {
 }
 
 // Close closes all sessions. The error joins theirs.
+// The store can be used again afterwards: a session that is opened then is open.
 func (s *Store) Close() error {
 	var errs []error
 	for _, session := range s.Live() {

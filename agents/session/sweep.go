@@ -15,6 +15,10 @@ import (
 // sweep removes the blobs of the given names that no log of the workspace names
 // any more. What an event refers to that is not written yet may go too; then
 // its result says that it is lost.
+//
+// It reads all logs of the workspace, up to where no name is left to be looked for. The logs
+// are read as bytes: whatever looks like a name in one counts as a reference, so a blob is
+// rather kept than lost.
 func (s *Store) sweep(names []string) error {
 	if len(names) == 0 {
 		return nil

@@ -27,6 +27,12 @@ const (
 // view is one context: an agent's own, or that of a delegated run (its Origin has
 // the id): what a model is sent (spec 3.6). It is
 // folded from events only.
+//
+// Its invariant is that of [Check], up to the batch of calls that is open: messages
+// alternate, and the results of a reply follow it in one message. close restores it,
+// whatever the events were. s.mu guards it. The messages are shared with marks and
+// with who got them from Context: they are appended to, and a message that others
+// may hold is copied before it is changed.
 type view struct {
 	messages []model.Message
 	run      string                  // the newest, or the one that goes on
@@ -61,6 +67,10 @@ type openCall struct {
 }
 
 // apply folds one event of the context.
+//
+// An event of a type that it does not know changes nothing. What a person said waits
+// in queued until the next turn begins, since a message of the user's must not come
+// between a reply's calls and their results.
 func (v *view) apply(e activity.Event) {
 	if v.started.IsZero() {
 		v.started = e.Time
@@ -388,6 +398,9 @@ func compact(raw json.RawMessage) json.RawMessage {
 // Check reports what is wrong with a conversation that is about to be sent
 // (REL-61): it must begin and end with the user, alternate, and have exactly
 // one result for every call, in the message that follows it, in call order.
+//
+// A provider refuses a conversation that breaks any of it, in words that nobody
+// understands; a run checks before it asks. The error is for a log and a bug report.
 func Check(messages []model.Message) error {
 	var calls []string
 	for i, m := range messages {

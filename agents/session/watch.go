@@ -12,6 +12,9 @@ import (
 //
 // A bad id gives fault.Invalid; one that no session has fault.NotFound with the reason
 // unknownSession; a log that cannot be read fault.Unavailable.
+//
+// The Session has no lock and is in no table: Store.Close does not close it, and two calls give
+// two. Methods that append do nothing and return 0.
 func (s *Store) Watch(id string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
