@@ -21,7 +21,7 @@ type (
 		Model string `json:"model"`
 		// The names of the tools that the agent has.
 		Tools []string `json:"tools"`
-		// The agents that control passed through, this one last.
+		// The agents that led here by delegation or handoff, this one last.
 		Chain      []string       `json:"chain"`
 		Definition string         `json:"definition"` // hex SHA-256 of the agent's file
 		Context    *EditorContext `json:"context,omitempty"`
@@ -83,9 +83,10 @@ type (
 		// The limit that was hit before the last turn of a task run ended it well;
 		// absent otherwise.
 		Recovered Reason `json:"recovered,omitempty"`
-		// The answer; of a run that ended early, what there was of it.
+		// The answer; of a run that ended early what there was of it, or a sentence
+		// that says why.
 		Text string `json:"text"`
-		// The arguments of complete_task, where the agent's file has an output.
+		// The structured result, where the agent's file has an output, and of a graph.
 		Output json.RawMessage `json:"output,omitempty"`
 		// What its calls of models used, and of those of runs that it waited for.
 		Usage model.Usage `json:"usage"`
@@ -116,7 +117,7 @@ type (
 	// TurnFinished ends a turn.
 	TurnFinished struct {
 		Turn int `json:"turn"`
-		// What the calls of models in this turn used.
+		// What the answer of this turn used, without attempts that failed.
 		Usage model.Usage `json:"usage"`
 		// How many calls the answer asked for.
 		ToolCalls int `json:"toolCalls"`
@@ -243,13 +244,12 @@ type (
 		Call string `json:"call"`
 		// The tool's name, as the model wrote it.
 		Name string `json:"name"`
-		// As the model wrote them, or as a hook or the person changed them; {} where
-		// they were no JSON.
+		// As the model wrote them, or as a hook or the person changed them.
 		Args json.RawMessage `json:"args"`
 		// Where the call stands now (spec 3.4).
 		State CallState `json:"state"`
-		// The tier of this call: safe, low, medium, high or catastrophic; "" before it
-		// was classified.
+		// The tier of this call: safe, low, medium, high, protected or
+		// catastrophic.
 		Risk string `json:"risk"`
 		// A line for people about a call that goes on.
 		Progress string `json:"progress,omitempty"`
@@ -381,7 +381,7 @@ type (
 
 	// Retry says that something is tried again.
 	Retry struct {
-		// What is tried again: model; a guardrail, by its name; or node and the name of
+		// What is tried again: model; guardrail; or node and the name of
 		// a graph's step.
 		Of string `json:"of"`
 		// The number of the try that failed or that follows, from 1.

@@ -10,6 +10,12 @@ import (
 
 // account is what a run and all those that it delegates to have used, and may use. An
 // account without a parent is that of a whole tree of runs (spec 3.3).
+//
+// A request passes three calls: begin, which takes it in or refuses it, and then either
+// count, when it was answered, or release. What is between them is in asked, so that
+// requests that go on at the same time cannot together cross a limit that each of them
+// keeps. An account is valid as long as its run; that of a child has done its part once
+// the child's requests are counted.
 type account struct {
 	parent *account    // of the run that waits for this one; nil for none
 	mu     *sync.Mutex // of the whole tree; guards limits, used and asked
@@ -25,11 +31,14 @@ type account struct {
 }
 
 // Spent is what the runs of a chain of handoffs used of the limits of their tree.
+// They are what a tree's limits are about: calls of models, and tokens of their
+// requests.
 type Spent struct{ Calls, InputTokens int }
 
 // SpentSoFar returns what the run, those that it delegated to and those before it in its
 // chain used, less what a person has added to the limits: the successor begins with the
 // limits as they were first.
+// It may be asked at any time, also after Do; the successor's Config.Spent takes it.
 func (run *Run) SpentSoFar() Spent {
 	a, first := run.r.account, run.r.Limits
 	a.mu.Lock()
@@ -41,6 +50,7 @@ func (run *Run) SpentSoFar() Spent {
 }
 
 // Charge counts what the model used that picked the run's agent; nil for none.
+// It is called before Do. A model that did not answer cost nothing that is known.
 func (run *Run) Charge(router *activity.RouteModel) {
 	if router == nil || !router.Answered() {
 		return
@@ -65,9 +75,10 @@ func newAccount(parent *account, limits Limits, asks bool) *account {
 	return a
 }
 
-// begin takes a request of about so many tokens in, before it is sent, unless it
-// would cross a limit of the run or of one that waits for it: then the error is an
-// *errBudget. It is ended by count or by failed.
+// begin takes a request of about so many tokens in, before it is sent, unless it would
+// cross a limit of the run or of one that waits for it: then the error is an *errBudget.
+// All accounts are checked before any of them takes it in, so a refusal changes nothing.
+// It is ended by count or by release.
 func (a *account) begin(choice Choice, tokens int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,6 +124,7 @@ func (a *account) past(used usage) {
 }
 
 // total returns what was used, and the limits that hold.
+// What children used is in it.
 func (a *account) total() (usage, Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,6 +24,12 @@ import (
 const maxAtOnce = 8
 
 // task is one call of a batch on its way through the machine of spec 3.4.
+//
+// Who may touch it: the batch's goroutine until the calls are conducted, then the call's
+// own goroutine. Two fields cross over: settled, which others look at under the batch's
+// settling, and told, under the runner's mu. asked and done are closed, never sent to, so
+// that any number of calls can wait for them. done is the end: after it the task's state,
+// said and taint may be read.
 type task struct {
 	taint tool.Taint // of what the model gets of it
 	call  model.Call
@@ -60,6 +66,12 @@ type task struct {
 }
 
 // batch is the calls of one answer.
+//
+// The order of what happens to its calls: all are accepted and told (validating), hooks see
+// them side by side, all are planned in their order, and then each goes its own way on a
+// goroutine (conduct), waiting where it must: for calls that write the same file (behind),
+// for its turn to ask (asked), for a slot. perform returns when each has its result, which
+// is when the next turn may begin, though tools may still run (Leftovers).
 type batch struct {
 	*runner
 	run    context.Context // of the run; the batch's ends with the last call
@@ -225,6 +237,8 @@ func (b *batch) validate(t *task) {
 	t.late = t.bad != nil && t.tool.Spec().Risk != tool.Safe
 }
 
+// makePlan plans a call, or plans it again, and sets plan or bad. A panic of the tool is a
+// defect, told as one, and fails this call only.
 func (b *batch) makePlan(t *task) {
 	env := b.env(t)
 	var caught panics.Catcher
@@ -243,6 +257,10 @@ func (b *batch) makePlan(t *task) {
 }
 
 // conduct takes one call to its end.
+//
+// Each way out ends the call with exactly one terminal event: fail, drop, or execute, which
+// sees to it. The token that permit returns is for the plan as it is then, so nothing after
+// it may plan the call again.
 func (b *batch) conduct(i int) {
 	t := b.tasks[i]
 	if t.completes() {
@@ -317,6 +335,9 @@ func (b *batch) settle(t *task) {
 }
 
 // enter moves a call and tells it.
+// It returns the event's number, for those who have to wait until it is on disk. A move
+// that the machine of spec 3.4 does not have is a bug; it is told, and the call stays in
+// its state.
 func (b *batch) enter(t *task, to activity.CallState, result *activity.ToolResult, failure *activity.ToolError) uint64 {
 	next, err := step(calls, t.state, to)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 const maxEnding = 15 * time.Second
 
 // startBackground starts a task that outlives its call.
+// ctx ends with the run, however it ends. The notes are for the person, ten at most; what comes
+// after the run's last event is dropped. A panic is logged and ends nothing but the task.
 func (r *runner) startBackground(ctx context.Context, task func(context.Context) []string) {
 	done := make(chan struct{})
 	r.mu.Lock()
@@ -36,6 +38,8 @@ func (r *runner) startBackground(ctx context.Context, task func(context.Context)
 }
 
 // awaitBackground waits until what was started in the background has ended.
+//
+// What has not ended within maxEnding goes on alone: Leftovers waits for it, and the run does not.
 func (r *runner) awaitBackground() {
 	timer := time.NewTimer(maxEnding)
 	defer timer.Stop()

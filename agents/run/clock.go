@@ -7,6 +7,9 @@ import (
 
 // stopwatch calls over when a run has used its time. It stands still while a
 // person is waited for (the two clocks of spec 3.3).
+//
+// Holds are counted: it goes on when everybody who paused it has resumed it. The zero stopwatch
+// never rings, and all its methods may be called.
 type stopwatch struct {
 	mu    sync.Mutex
 	timer *time.Timer
@@ -23,6 +26,7 @@ func startStopwatch(limit time.Duration, over func()) *stopwatch {
 	return &stopwatch{timer: time.AfterFunc(limit, over), since: time.Now(), left: limit}
 }
 
+// pause has it stand still; resume must follow. Where over was called already it changes nothing.
 func (s *stopwatch) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,6 +35,7 @@ func (s *stopwatch) pause() {
 	}
 }
 
+// resume takes one hold back, and goes on with what was left at the last one.
 func (s *stopwatch) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,6 +45,7 @@ func (s *stopwatch) resume() {
 	}
 }
 
+// stop ends it: over is not called any more, unless it has begun. It may be called twice.
 func (s *stopwatch) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,6 +69,9 @@ func (b *batch) workspace(t *task) []string {
 
 // watch looks at the workspace before a command. The error says why the command is
 // not run: what it changes could not be undone, and nobody was told that.
+//
+// It has the editor save first, so that what the command finds on disk is what the
+// person sees and the editor's own writes are not taken for the command's.
 func (b *batch) watch(ctx context.Context, t *task) error {
 	if !b.changesFiles(t) {
 		return nil
@@ -165,6 +168,9 @@ func (r *runner) recover(ctx context.Context, call string) {
 }
 
 // teller writes what a command changed to the log.
+//
+// It serves one window, on one goroutine. Patches count together, so a command that
+// rewrites a whole tree is told by names.
 type teller struct {
 	r       *runner
 	call    string

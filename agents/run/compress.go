@@ -12,9 +12,13 @@ import (
 )
 
 // Compression says when an agent's context is made shorter (spec 8.3).
+//
+// The zero value never compresses.
 type Compression struct {
-	Enabled   bool    // before a call of the model; a person can ask for it in any case
-	Threshold float64 // part of the window from which it is done
+	Enabled bool // before a call of the model; a person can ask for it in any case
+	// Part of the window from which it is done, 0 to 1; 0 = never.
+	Threshold float64
+	// Part of the context, its newest, that stays as it is; 0 to 1.
 	Preserve  float64 // part of the context, its newest, that stays as it is
 	MaxTokens int     // caps the window; 0 = does not
 	Model     Choice  // who sums up
@@ -34,6 +38,9 @@ func (c Compression) threshold(model int) int { return int(c.Threshold * float64
 // compress makes the context shorter if the next request would have more tokens
 // than the threshold. A failure leaves it as it was, and is not tried again by
 // itself.
+//
+// The error is an *errBudget, for which a person may be asked, or the context's
+// end; a model that fails is no error, and is told.
 func (r *runner) compress(ctx context.Context) error {
 	agent, c := r.Definition.Name, r.Compression
 	limit, window := c.threshold(r.Models[0].Entry.Window), c.window(r.Models[0].Entry.Window)
@@ -146,6 +153,10 @@ type Outside struct {
 
 // Compress makes an agent's context shorter outside of a run, and says what
 // became of it. The error is the context's end, or why no model can be asked.
+//
+// It must not be called while the agent has a run that goes on: both would
+// change the context. What it asks the model is told in the session's log and
+// counted by no run.
 func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error) {
 	agent, c := o.Definition.Name, o.Compression
 	before, _ := o.Session.Tokens(agent)

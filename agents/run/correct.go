@@ -29,6 +29,11 @@ type correction struct {
 
 // correct asks the run's model. A call is planned more than once, so what came of
 // it is kept: it is asked once for the same snippets and text.
+//
+// Corrections of one run are asked one at a time, so that two edits of one file do
+// not pay for the same answer twice. A failed one is kept as an empty answer: the
+// same question gets the same failure without a request. What the answer may
+// change is for the tool to check: this only asks.
 func (b *batch) correct(ctx context.Context, call, text string, s tool.Snippets) (tool.Snippets, error) {
 	select {
 	case b.correcting <- struct{}{}:
@@ -65,6 +70,8 @@ func (b *batch) correct(ctx context.Context, call, text string, s tool.Snippets)
 	return found, err
 }
 
+// correctionRequest is the request: the three texts as parts of one message, each
+// under its name.
 func correctionRequest(choice Choice, call, text string, s tool.Snippets) *model.Request {
 	part := func(name, text string) model.Part { return model.Part{Text: name + ":\n" + text} }
 	return &model.Request{Model: choice.ID, System: correctPrompt,

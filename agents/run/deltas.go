@@ -14,6 +14,7 @@ type deltas struct {
 	subject       string // the newest
 }
 
+// deltas returns the teller of one answer; each attempt has its own.
 func (r *runner) deltas() *deltas {
 	return &deltas{r: r, text: r.Mask.Stream(), thought: r.Mask.Stream()}
 }
@@ -43,6 +44,7 @@ func (d *deltas) flush() {
 	}
 }
 
+// flushThought tells what was kept back of the thoughts.
 func (d *deltas) flushThought() {
 	if said := d.thought.Flush(); said != "" {
 		d.r.say(activity.ThoughtDelta{Subject: d.subject, Text: said})

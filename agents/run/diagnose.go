@@ -22,6 +22,8 @@ const (
 // diagnosed is what a run knows of the errors and warnings of files that it
 // writes: it is told each new one once. The zero
 // value knows nothing.
+//
+// Safe for concurrent use. It knows nothing of a file that the run has not edited.
 type diagnosed struct {
 	mu    sync.Mutex
 	known map[string]map[tool.Found]int // by file, as often as each is there; guarded by mu

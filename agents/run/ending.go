@@ -13,6 +13,10 @@ import (
 )
 
 // ending is how a loop ended.
+//
+// The zero ending is not an end: its reason is empty, and the loop goes on.
+// interrupted ends the work without ending the run: no run.finished is written,
+// and a later daemon goes on.
 type ending struct {
 	reason      activity.Reason
 	recovered   activity.Reason // the limit that was hit before the goal was reached
@@ -35,11 +39,19 @@ func endInterrupted(ctx context.Context) ending {
 	return end
 }
 
+// endFailed is the end of a run that cannot go on: ERROR with a kind and a text
+// for the person.
 func endFailed(kind, message string) ending {
 	return ending{reason: activity.Errored, failure: &activity.Failure{Kind: kind, Message: message}}
 }
 
 // over reports whether the run is to end before anything else is done.
+//
+// It is asked between all steps. The order matters: what a hook or a guard
+// decided comes before a person's cancel is looked at only while the context
+// lives, a log that cannot be written comes before the next request, and the
+// cause of the context's end decides the rest. Waiting for a log that cannot be
+// written happens in here.
 func (r *runner) over(ctx context.Context) (ending, bool) {
 	r.mu.Lock()
 	stop, halted := r.stop, r.halted
@@ -83,6 +95,9 @@ func endUnanswered(err error) ending {
 }
 
 // finish writes the last events of the run.
+//
+// It returns the result also for an interrupted run, whose log has only the
+// state. It does not wait for the disk.
 func (r *runner) finish(end ending) activity.RunFinished {
 	if r.untold() && !end.interrupted {
 		r.say(activity.Note{Level: "info",

@@ -12,6 +12,9 @@ import (
 )
 
 // env returns what a call may reach.
+//
+// It is made anew for each step of a call: trust, folders and rules are as they are then. The Taint
+// is the run's at that moment.
 func (b *batch) env(t *task) *tool.Env {
 	env := b.Env
 	if b.Locate != nil {

@@ -18,6 +18,10 @@ import (
 const grace = 500 * time.Millisecond
 
 // execution is a permitted call whose tool runs.
+//
+// Two may end it, and first decides: the tool, when it returns, or the timer half a
+// second after a cancellation. What comes second is silent: the call has its result,
+// and a second one would be a lie in the log.
 type execution struct {
 	*batch
 	task  *task
@@ -32,6 +36,10 @@ type execution struct {
 // execute runs a permitted call and writes its result. It returns when the tool has
 // ended. A tool that goes on after its call was cancelled has a moment to end; then the
 // call ends without it, and what it does is nobody's result.
+//
+// Nothing runs before "executing" is on stable storage, unless the call only reads:
+// after a crash the log must not miss a call that may have had an effect. That is the
+// commit that a command waits for.
 func (b *batch) execute(t *task, token *tool.Token) {
 	ctx := t.ctx
 	x := &execution{batch: b, task: t, token: token, env: b.env(t)}
@@ -113,6 +121,7 @@ func (x *execution) progress(text string) {
 	}
 }
 
+// tell writes an event unless the call has ended.
 func (x *execution) tell(body activity.Body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

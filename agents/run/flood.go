@@ -26,6 +26,10 @@ type flood struct {
 }
 
 // recordAnswer counts an answer of the person.
+//
+// Only refusals without a word count as asked in vain: a person who writes why
+// is working with the agent. A time-out says nothing about what the person
+// wants, so it counts by itself.
 func (r *runner) recordAnswer(p *tool.Plan, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

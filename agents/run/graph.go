@@ -22,9 +22,13 @@ import (
 )
 
 // Graph is what a run does instead of asking a model.
+//
+// Delegate and the parts of Past are those of package agents, which knows of other runs.
 type Graph struct {
 	Machine *graph.Machine
-	Input   any // what it is begun with, as conditions and placeholders know it
+	// What it is begun with, as conditions and placeholders know it; JSON values. Must not be
+	// modified.
+	Input any
 	// Delegate runs the agent of a node for a call of this run, and waits for its end; a
 	// call that an earlier daemon made goes on where it was. A node without an input gets
 	// the request, and what the nodes before it gave.
@@ -34,6 +38,9 @@ type Graph struct {
 }
 
 // GraphPast is how far a graph came in an earlier daemon.
+//
+// It is folded from the log by package agents. The zero GraphPast is a graph that has not
+// begun.
 type GraphPast struct {
 	Done   map[string]any        // what finished steps gave
 	Taints map[string]tool.Taint // of these
@@ -56,6 +63,9 @@ type GraphCall struct {
 }
 
 // Given is what a node came to.
+//
+// Changes are already in the log of the run that made them; they are here so that the graph's
+// result has them too.
 type Given struct {
 	Value   any    // JSON
 	Failed  string // why it failed; "" = it did not
@@ -80,6 +90,11 @@ type gathered struct {
 var errNodeTimeout = errors.New("the node's time is used up")
 
 // walk takes the run through its graph, and says how it ends.
+//
+// One goroutine owns done and running: steps run on goroutines of their own, graph.Parallel
+// at most, and only send how they ended. A step's end is written, and committed, before the
+// scheduler is asked for the next: that order is what makes a graph resumable. A step that
+// fails ends the others, whose ends are taken in before the run's.
 func (r *runner) walk(parent context.Context) ending {
 	g := r.Graph
 	if len(r.Shell) > 0 {

@@ -18,6 +18,8 @@ import (
 )
 
 // takeStep does what a node says, as often as it may be tried.
+// Attempts are numbered over all daemons, so that a call of an attempt has an id of its
+// own; those that a daemon's end cut off do not count against the node's retries.
 func (r *runner) takeStep(ctx context.Context, s graph.Step) Given {
 	node, _ := r.Graph.Machine.Plan.Node(s.Node)
 	attempt, extra := 1, 0 // extra are the attempts that do not count

@@ -26,6 +26,7 @@ var errGuarded = errors.New("a guardrail refused the request")
 // guardInput judges what the agent is asked, before the model is; a guard that is to run
 // beside it is begun. over is whether the run ends. What was judged before the run was
 // taken up is not judged again.
+// cancel ends the loop's context, for guards that run beside the model.
 func (r *runner) guardInput(ctx context.Context, cancel context.CancelCauseFunc) (end ending, over bool) {
 	r.mu.Lock()
 	before := slices.Clone(r.judged) // those that are begun here add to it
@@ -98,6 +99,8 @@ func (r *runner) awaitInput(end *ending) bool {
 // the model is to repair it: then it has been told, and takes further turns. After a
 // repair all guards judge anew: what one has asked for must not undo another. last is
 // whether the run has no turns left.
+//
+// It may wait for guards that run programs or other agents; they heed ctx.
 func (r *runner) guard(ctx context.Context, end *ending, last bool) (again bool) {
 	for _, g := range r.Guards {
 		if g.Input || end.reason != activity.Goal {

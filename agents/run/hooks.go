@@ -18,25 +18,34 @@ import (
 
 // Hooks are what the person's settings have done at points of runs (spec 9.2). They
 // are safe for concurrent use.
+//
+// A run asks Has before it collects what an event tells, so that a session without
+// hooks pays nothing.
 type Hooks interface {
 	// Has reports whether a folder has hooks of an event.
 	Has(folder, event string) bool
 	// Fire runs the hooks of an event that match, and returns what they decide
 	// together when all have ended. When ctx ends it returns at once.
+	// A hook that cannot be run to its end denies where the event can be denied; there
+	// is no error.
 	Fire(ctx context.Context, e HookEvent) HookAnswer
 }
 
 // HookEvent is a point of a run, or of a session, at which hooks are run.
+//
+// Fields hold JSON values, and must not be modified by hooks' implementation: the
+// caller goes on with them.
 type HookEvent struct {
 	Name       string // as in the settings: BeforeTool
 	Folder     string // whose settings count
 	Session    string
 	Transcript string // the session's log; "" in memory
-	Agent      string
-	Run        string
-	ParentRun  string
-	Turn       int
-	Call       string // of the tool that it is about; "" = of none
+	// The agent's name; "" for an event of the session.
+	Agent     string
+	Run       string
+	ParentRun string
+	Turn      int
+	Call      string // of the tool that it is about; "" = of none
 	// Match are the names that a matcher is held against: those of the tool, the one
 	// of gemini-cli first, or the trigger. Where there are none, every hook matches.
 	Match  []string
@@ -44,21 +53,27 @@ type HookEvent struct {
 }
 
 // HookAnswer is what the hooks of an event decide together.
+//
+// The zero HookAnswer is none: whoever makes one sets Decision, and what is neither
+// allow nor ask counts as a refusal only where it says deny ([HookAnswer.Denied]).
 type HookAnswer struct {
 	Decision string // allow, ask or deny
 	Reason   string // of what is not allowed, and of Stop
 	Stop     bool   // the run is to end
+	// What the person is told, each a note in the log.
 	Messages []string
 	Context  []string // what the model is told besides
 	// Edited are the members of Fields as they are to be, where a hook changed them,
 	// and what hooks add to them: tool_output and toolConfig.
 	Edited map[string]json.RawMessage
-	Ran    []HookRan
+	// Every hook that was run, in the order of the settings, for the log.
+	Ran []HookRan
 }
 
 // HookRan is one hook that was run.
 type HookRan struct {
 	activity.HookRan
+	// From its start to its end.
 	Took time.Duration
 }
 
@@ -68,6 +83,7 @@ func (a *HookAnswer) Denied() bool { return a.Decision == "deny" }
 // errHook is why a model was not asked, or its answer is not used.
 type errHook struct{ reason string }
 
+// Error returns the reason, for the person.
 func (e *errHook) Error() string { return e.reason }
 
 // hooked reports whether there are hooks of an event.
@@ -96,6 +112,8 @@ func (r *runner) fireFor(ctx context.Context, call, event string, match []string
 }
 
 // TellHooks writes to a session's log what hooks decided and say.
+// say appends an event with a duration, and returns its number. What the hooks decided
+// together is in the last event only.
 func TellHooks(a HookAnswer, say func(activity.Body, time.Duration) uint64) {
 	for i, ran := range a.Ran {
 		if i == len(a.Ran)-1 {

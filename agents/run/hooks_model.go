@@ -47,6 +47,7 @@ type hookResponse struct {
 	} `json:"usageMetadata"`
 }
 
+// hookCandidate is one of the answers that gemini-cli's form may have; only the first counts.
 type hookCandidate struct {
 	Content struct {
 		Role  string            `json:"role"`
@@ -80,6 +81,9 @@ func (h *hookResponse) words() (string, error) {
 }
 
 // edit is what hooks make of the requests of one answer.
+//
+// It holds for all requests of one answer, also to other models and of further attempts: hooks
+// are asked once for an answer. A nil edit changes nothing.
 type edit struct {
 	system   string          // added to the system prompt
 	messages []model.Message // instead of the conversation; nil = as it is
@@ -122,6 +126,7 @@ func requestForHooks(req *model.Request) (h hookRequest, at []int) {
 	return h, at
 }
 
+// words returns the text of a message, thoughts and calls left out.
 func words(m model.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -132,6 +137,9 @@ func words(m model.Message) string {
 
 // askModelHooks runs the hooks before the next answer of a model: they may change the
 // request, take tools out of it, refuse it, or answer it.
+//
+// An answer that is not nil is a hook's, and no model is asked. The error is an *errHook, which
+// ends the run, or the context's.
 func (r *runner) askModelHooks(ctx context.Context) (*model.Answer, error) {
 	r.edit = nil
 	if !r.hooked("BeforeModel") && !r.hooked("BeforeToolSelection") {
@@ -202,6 +210,11 @@ func (r *runner) selectTools(e *edit, c hookToolConfig) {
 
 // change takes over what a hook changed of a request. A message whose role and text are
 // those of one that was there is that one, with what hooks are not shown of it.
+//
+// Hooks see texts only, so what they return has lost calls, results and the provider's own
+// parts. Messages are matched by role and text to give these back; messages without a text,
+// which hooks are not shown, stay where they were. The conversation must pass session.Check in
+// the end, or the request is refused.
 func (r *runner) change(e *edit, req *model.Request, given hookRequest, at []int, wanted hookRequest) error {
 	if wanted.Model != "" && wanted.Model != given.Model {
 		i := slices.IndexFunc(r.Models, func(c Choice) bool { return c.ID == wanted.Model })

@@ -15,6 +15,11 @@ import (
 
 // keeping is how a call changes files: what a file was before is kept first, on
 // stable storage, so that a rewind can bring it back (spec 3.7).
+//
+// The order for every change is: read, keep the content as a blob, commit a
+// checkpoint that names it, change the file, tell file.changed. A crash between any
+// two steps leaves the file as it was or something to bring it back with. Changes of
+// one path do not overlap: writers.go keeps calls apart that write the same file.
 type keeping struct {
 	tool.Edits
 	b *batch
@@ -197,6 +202,7 @@ func (k keeping) relative(path string) string {
 // errClosed is why a file is not written.
 var errClosed = unkept(fault.New(fault.Unavailable, "run.keep", "the session's log is closed"))
 
+// unkept is the error of a change that is not made: fault.Unavailable.
 func unkept(err error) error {
 	return fault.New(fault.Unavailable, "run.keep",
 		"nothing was written, since what the file holds could not be kept first: %w", err)

@@ -17,6 +17,9 @@ import (
 
 // Limits bound what a run may use, 0 = none. The call of a model that would
 // cross one is refused, not the one after (spec 3.3).
+//
+// ModelCalls and InputTokens are of a whole tree of runs, Tokens and USD of the run with
+// those that it delegates to. Tokens are estimates until the provider has counted.
 type Limits struct {
 	ModelCalls  int     // of models
 	InputTokens int     // of all requests; not where nobody can be asked and Tokens is given
@@ -26,6 +29,8 @@ type Limits struct {
 
 // Extension is how much more a paused run may use; the zero Extension is as
 // much again as the limit that it hit.
+//
+// Seconds are of run.max_time. None of them may be negative.
 type Extension struct {
 	Turns   int
 	Seconds int
@@ -41,6 +46,7 @@ type errBudget struct {
 	decided int      // by the person until then, as the account has it
 }
 
+// Error returns the text, which is for the person.
 func (e *errBudget) Error() string { return e.text }
 
 // reminders is the share of a limit, in per cent, from which the model is told.
@@ -193,6 +199,7 @@ func (r *runner) warnUnpriced() {
 // pause stops the run until a person lets it go on. It returns false if it is
 // to end: the person says so, or nobody can be asked. limit is the one that it
 // would cross, "" for another reason; on is what the person is offered.
+// The run's clock and those of its callers stand still meanwhile.
 func (r *runner) pause(ctx context.Context, limit, why, on string) bool {
 	_, goOn := r.pauseUntil(ctx, r, limit, why, []string{on}, nil)
 	return goOn
@@ -239,6 +246,7 @@ func (a *account) decision(since int) (goOn, decided bool) {
 	return a.goOn, a.decided != since
 }
 
+// decide records what the person said, for those who came to the same limit meanwhile.
 func (a *account) decide(goOn bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,6 +258,11 @@ func (a *account) decide(goOn bool) {
 // are offered, or until what stopped it goes away: gone waits for that, and may
 // be nil. choice is the way that was chosen, "" where none was. A run that goes on
 // has what it was given, or holder has it: the run itself, or one that waits for it.
+//
+// Three may let it go on: the person's answer, [Run.Resume], and gone. The state is
+// changed back under the lock in which resumed is taken away, so whoever was told by
+// Resume that the run goes on was told the truth, also when the answer came in the same
+// moment.
 func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why string, ways []string,
 	gone func(context.Context) error) (choice string, goOn bool) {
 	if r.Env.Ask == nil {
@@ -385,6 +398,9 @@ const endIt = "End the run"
 
 // Resume lets a paused run go on with more of what was used up, and reports
 // whether it was paused.
+//
+// It does not wait. The run may still end at once, when it was cancelled in the same
+// moment.
 func (run *Run) Resume(e Extension) bool {
 	r := run.r
 	r.mu.Lock()

@@ -29,6 +29,10 @@ func (b *batch) memory(call string) tool.Memory {
 }
 
 // embedder makes vectors by a provider's model, for a call of a tool.
+//
+// Vectors count towards the run's limits like other calls of models. Embed's errors are
+// fault.Invalid for a model that makes none, fault.Denied at a limit, fault.Unavailable where the
+// provider fails, and the context's own.
 type embedder struct {
 	*batch
 	choice Choice

@@ -17,6 +17,9 @@ import (
 
 // succeed writes the result of a call that ran; one that says that it failed is
 // an error for the model, with the same text.
+//
+// The order of events is that of effects: changes of files that were not told yet, the plan,
+// what was remembered, and last the call's result, after which the next turn may begin.
 func (b *batch) succeed(t *task, result *tool.Result) {
 	b.mu.Lock()
 	for _, c := range result.Changes {
@@ -109,6 +112,9 @@ func (b *batch) fail(t *task, err error) {
 
 // drop ends a call that was cancelled, alone or with its run. said is what the
 // tool had to tell when it was.
+//
+// A call that a daemon's end stops before it executed gets no result here: the run is resumed
+// with it.
 func (b *batch) drop(t *task, said string) {
 	why := ErrCancelled.Error()
 	switch cause := context.Cause(b.ctx); {

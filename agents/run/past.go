@@ -16,6 +16,9 @@ import (
 
 // Past is how far a run came that an earlier daemon left interrupted or paused, or that
 // ended at its limit of turns or time.
+//
+// It is folded from the log by package session, see [session.Progress], whose members
+// these are.
 type Past struct {
 	State      activity.State         // interrupted, paused or finished
 	Turn       int                    // the newest
@@ -52,6 +55,9 @@ type Open struct {
 // been executed are made now, and asked for anew; those that were executing get
 // a result that says that nobody knows how far they came: no call is executed
 // twice (REL-66, REL-103).
+//
+// It is called once, before Do, and like Begin returns 0 where the log is closed. Limits
+// that were extended before hold again, and Past.More is added.
 func (run *Run) Continue(p Past) uint64 {
 	r := run.r
 	r.began = r.Now()

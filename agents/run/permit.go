@@ -20,6 +20,11 @@ import (
 // permit gets the token of a call: from the gate, or by asking the person.
 // Questions of one batch are asked one at a time in call order. The error is
 // for the model.
+//
+// Before a question is shown the gate is asked once more, since an answer for longer to
+// the question before it may cover this call too. The loop ends: a call that was
+// modified is planned anew and asked about again only while it is riskier than what was
+// shown.
 func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 	myTurn := false
 	for {
@@ -92,6 +97,8 @@ func (b *batch) awaitTurn(i int) bool {
 	}
 }
 
+// gateRequest is what the gate is asked about a call, as things are now: rules, trust,
+// mode and wall are read anew each time.
 func (b *batch) gateRequest(t *task) guard.Request {
 	var deny, allow []tool.Rule
 	if b.Rules != nil {

@@ -18,6 +18,9 @@ import (
 // person about one that nobody allowed (spec 4.5). ctx is the command's. The error
 // says why not, for the model. Commands of one batch ask one after the other, so
 // that an answer for longer stands for the next.
+//
+// The command waits in its connect meanwhile. A yes permits the host for what the answer covers and
+// not the call: the token that comes with it is not used.
 func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, port int) error {
 	if env.Hosts.Allow(host, port) {
 		return nil

@@ -58,6 +58,8 @@ func (r *runner) repeats(ctx context.Context, findings []loop.Finding) (ending, 
 	return ending{}, false
 }
 
+// askLoop asks the person what a run should do that repeats itself; "" for no answer, which
+// ends the run.
 func (r *runner) askLoop(ctx context.Context, ask tool.Ask, f loop.Finding) string {
 	defer r.asking("the run repeats itself")()
 	answer, err := ask(ctx, tool.Question{
@@ -74,6 +76,7 @@ func (r *runner) askLoop(ctx context.Context, ask tool.Ask, f loop.Finding) stri
 // errRunaway is why an answer was stopped as it came: it repeats itself.
 type errRunaway struct{ text string }
 
+// Error says what the answer did; the text is in the log.
 func (e *errRunaway) Error() string { return "the answer repeats itself" }
 
 // stream is the text of an answer as it comes.

@@ -53,6 +53,9 @@ func (suspended) Error() string {
 func (suspended) Is(target error) bool { return target == ErrInterrupted }
 
 // Session is what a run needs of the session that it is part of.
+//
+// *session.Session with its log is one. Its methods may be called from any goroutine;
+// those that write do not wait for the disk unless they say so.
 type Session interface {
 	// Append adds an event to the log without waiting for the disk and returns
 	// its number, 0 when it is not recorded since the log is closed.
@@ -60,8 +63,10 @@ type Session interface {
 	// Commit waits until the log is on stable storage up to seq.
 	Commit(ctx context.Context, seq uint64) error
 	// Err returns why the log cannot be written, nil while it can.
+	// It is fault.Unavailable.
 	Err() error
-	// Recovered waits until the log can be written.
+	// WaitWritable waits until the log can be written; the error is the context's cause,
+	// or why the log is closed.
 	WaitWritable(ctx context.Context) error
 	// GoUnsaved has a log that cannot be written go on in memory until it can.
 	GoUnsaved()
@@ -76,6 +81,7 @@ type Session interface {
 	CompressionFailed(id string) bool
 	// Spill keeps a long result apart, before the event with it is appended. On an
 	// error the result is as it was, and can be appended.
+	// It waits for the disk where the result is long.
 	Spill(r *activity.ToolResult) error
 	// PutBlob keeps data on stable storage and returns its name, the hex SHA-256.
 	PutBlob(data []byte) (string, error)
@@ -84,6 +90,8 @@ type Session interface {
 }
 
 // Tools is what an agent may call.
+//
+// Immutable, and safe for concurrent use.
 type Tools interface {
 	// List returns the tools that the model is told of, always the same.
 	List() []tool.Tool
@@ -94,6 +102,8 @@ type Tools interface {
 
 // Mask takes out of what tools say what must not be recorded, sent or shown (spec
 // 7.2); *mask.Masker is one.
+//
+// Safe for concurrent use; a Stream serves one text.
 type Mask interface {
 	// MaskKnown returns data without it, or data itself.
 	MaskKnown(data []byte) []byte
@@ -102,6 +112,9 @@ type Mask interface {
 }
 
 // Choice is a model that may answer.
+//
+// Model and Entry come from the provider's table; a Choice is a value and may be shared
+// by runs.
 type Choice struct {
 	ID      string // as the provider knows it
 	Model   model.Model
@@ -110,13 +123,20 @@ type Choice struct {
 }
 
 // Config is what a run needs. Everything without a remark is required.
+//
+// The run keeps it, and what it points to must not be changed while the run lives, unless
+// it says otherwise. The functions are called from any goroutine, often, and must be
+// quick: they are asked anew before each decision because what they say may change
+// meanwhile.
 type Config struct {
-	ID            string
-	Parent        string // "" for a run that a person started
-	Call          string // of the run that waits for this one; "" for none
-	Spent         Spent  // by the runs before it in its chain, of the limits of the tree
-	Under         *Run   // the run that waits for this one: it uses of what that one may; nil for none
-	ContextID     string // of a context that is the run's own; "" = the agent's in the session
+	// The run's id, unique in the session; the ids of its calls begin with it.
+	ID        string
+	Parent    string // "" for a run that a person started
+	Call      string // of the run that waits for this one; "" for none
+	Spent     Spent  // by the runs before it in its chain, of the limits of the tree
+	Under     *Run   // the run that waits for this one: it uses of what that one may; nil for none
+	ContextID string // of a context that is the run's own; "" = the agent's in the session
+	// The same along a chain of handoffs.
 	CorrelationID string
 	Chain         []string // the agents that led here, this one last
 
@@ -132,22 +152,26 @@ type Config struct {
 	Inputs     json.RawMessage         // as they were given, for a daemon that takes the run up again; may be nil
 	Asked      string                  // the model that the request named; "" = none
 	Models     []Choice                // the first answers; the others are tried in order when it fails
-	Approval   func() guard.Approval
-	Session    Session
-	Tools      Tools
-	Gate       *guard.Gate
-	Critical   bool // the user's settings say security.critical: ask
+	// The mode as it is now; of a delegated run the stricter of its own and its callers'.
+	Approval func() guard.Approval
+	Session  Session
+	Tools    Tools
+	Gate     *guard.Gate
+	Critical bool // the user's settings say security.critical: ask
 	// Rules returns those of settings as they are now, as in guard.Request; nil =
 	// none.
 	Rules func() (deny, allow []tool.Rule)
 	// Locate sets Folders, Trusted and Strange of a call's environment as they are
 	// now: folders come, go and lose trust while a run goes on. nil = as Env says.
-	Locate      func(*tool.Env)
-	Taint       tool.Taint // of what the person put to it (spec 11.1 rule 6)
-	Person      Person
-	Env         tool.Env // for each call; Call and Progress are set by the run
-	MaxTurns    int
-	MaxTime     time.Duration // without the time that a person takes; 0 = none
+	Locate func(*tool.Env)
+	Taint  tool.Taint // of what the person put to it (spec 11.1 rule 6)
+	// Who is asked about calls. Where nobody can be asked, one whose CanConfirm is false.
+	Person Person
+	Env    tool.Env // for each call; Call and Progress are set by the run
+	// How many turns it may take, at least 1; a last turn of a task run does not count.
+	MaxTurns int
+	MaxTime  time.Duration // without the time that a person takes; 0 = none
+	// What it may use; those of a delegated run hold besides its callers'.
 	Limits      Limits
 	Compression Compression
 	Repeats     Repeats       // nil = loops are not looked for
@@ -188,9 +212,13 @@ type Config struct {
 }
 
 // Run is one run: make it with [New], begin it, then let it go on to its end.
+//
+// Its methods may be called from any goroutine, but for Begin, Continue, Charge and Do,
+// which belong to the one that runs it.
 type Run struct{ r *runner }
 
 // New returns a run that has not begun.
+// It writes nothing and starts no goroutine; a run that is not begun may be dropped.
 func New(c Config) *Run {
 	r := &runner{Config: c, cancels: make(map[string]context.CancelCauseFunc), maxTurns: c.MaxTurns, mark: rand.Text(),
 		correcting: make(chan struct{}, 1)}
@@ -217,6 +245,9 @@ func New(c Config) *Run {
 
 // Begin writes the first event of the run and returns its number in the log.
 // It is called once, before Do.
+//
+// It does not wait for the disk: the caller commits the event before it says that the run
+// has begun. 0 is a log that is closed; then Do must not be called.
 func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r := run.r
 	r.began, r.asked, r.input = r.Now(), textOfBlocks(input), inputText(input)
@@ -238,6 +269,8 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 
 // CancelCall ends one call, in whatever state it is, and reports whether there was
 // one that had not ended. The run goes on.
+// It does not wait: the call's result comes when its tool has ended, within half a second
+// or without it.
 func (run *Run) CancelCall(id string) bool {
 	r := run.r
 	r.mu.Lock()
@@ -265,6 +298,11 @@ func (run *Run) Waiting() bool {
 
 // Do takes the run to its end and returns how it ended. The log has it all,
 // run.finished last; an interrupted run's log ends with its state.
+//
+// It is called once, after Begin or Continue. ctx ends the run: its cause says how, one
+// of the Err values above, and any other counts as ErrCancelled. A panic of the run's own
+// ends it with an error that names the bug. It returns when the last event is appended,
+// with no goroutine of the run left but those in Leftovers.
 func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	r := run.r
 	// What outlives a call ends with the run, however the run ends.
@@ -296,6 +334,10 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	return r.finish(end)
 }
 
+// runner is a run at work. Fields are written by the goroutine of Do unless they say
+// otherwise; the batch's goroutines read them while that one waits for the batch. What is
+// guarded by mu may be touched by [Run]'s other methods, by calls, by tasks in the
+// background and by delegated runs at any time.
 type runner struct {
 	Config
 	began     time.Time
@@ -358,6 +400,11 @@ type runner struct {
 
 // loop takes turns until the run ends. A task run that hit a limit gets one more
 // (spec 3.3).
+//
+// The order of its parts: hooks of the session's start, hooks before the agent, guards of
+// the input, what an earlier daemon left open, commands of the prompt, turns, guards of
+// the result, hooks after the agent. Each may end the run, and those after the result may
+// send it back into turns.
 func (r *runner) loop(parent context.Context) ending {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)

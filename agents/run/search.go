@@ -28,6 +28,7 @@ func (r *runner) searcher() (Choice, bool) {
 }
 
 // search has the provider's model search the web.
+// The error is for the model.
 func (b *batch) search(ctx context.Context, call, query string) (*model.Answer, error) {
 	choice, ok := b.searcher()
 	if !ok {
@@ -45,6 +46,7 @@ func (b *batch) search(ctx context.Context, call, query string) (*model.Answer, 
 }
 
 // consultFor has the run's model answer a request of somebody else's.
+// The person sees what was answered in a note. The error is for the model.
 func (b *batch) consultFor(ctx context.Context, call, about string, req *model.Request) (*model.Answer, error) {
 	choice := b.Models[0]
 	req.Model, req.Asker.Purpose, req.Asker.Call = choice.ID, "aside", call

@@ -50,6 +50,7 @@ func (r *runner) move(to activity.State, why, resumes string) {
 	r.moveLocked(to, why, resumes)
 }
 
+// moveLocked is move with mu held.
 func (r *runner) moveLocked(to activity.State, why, resumes string) {
 	r.shift(activity.RunState{To: to, Why: why, Resumes: resumes})
 }
@@ -69,6 +70,8 @@ func (r *runner) shift(moved activity.RunState) {
 // asking marks that a person is waited for, until the function that it returns
 // is called. Meanwhile the run's clock stands still. A tool that outlives the
 // run marks nothing.
+// It may be nested and called from several goroutines: the state is waiting while any
+// question is open. The function that it returns must be called on every path.
 func (r *runner) asking(why string) (answered func()) {
 	release := r.holdCallers()
 	r.mu.Lock()
@@ -94,6 +97,7 @@ func (r *runner) asking(why string) (answered func()) {
 
 // holdCallers stops the clocks of the runs that wait for this one, while this one waits
 // for a person, until release is called.
+// Callers are locked one after the other and never two at once.
 func (r *runner) holdCallers() (release func()) {
 	hold := func(still bool) {
 		for up := r.Under; up != nil; up = up.r.Under {
@@ -111,6 +115,8 @@ func (r *runner) holdCallers() (release func()) {
 	return func() { hold(false) }
 }
 
+// tellWaits tells that the run begins or ends to wait for a person. mu may be held, so
+// Waits must not call back into the run.
 func (r *runner) tellWaits() {
 	if r.Waits != nil {
 		r.Waits()

@@ -10,6 +10,9 @@ import (
 // has not begun, has ended or is about to, and nothing was taken.
 //
 // Words that a run's end leaves untold begin the agent's next run (REL-128).
+//
+// It does not wait, and may be called at any time, also while the run waits for
+// a person. The whole of what was said until a turn begins goes into that turn.
 func (run *Run) Steer(input []activity.ContentBlock) (position int, seq uint64, ok bool) {
 	r := run.r
 	r.mu.Lock()
@@ -51,7 +54,9 @@ func (r *runner) spoken() bool {
 	return r.steered > 0
 }
 
-// closed ends the taking of words, unless some wait: then the run goes on.
+// closed ends the taking of words, unless some wait: then the run goes on. Both
+// are decided under the lock that Steer takes, so no words fall between the
+// last look and the end.
 func (r *runner) closed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

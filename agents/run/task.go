@@ -24,6 +24,9 @@ const completed = "Task completed successfully."
 const graceTime = 60 * time.Second
 
 // completion is complete_task of one run.
+//
+// It is a tool like others to the batch, except that it is run when all other calls
+// of its batch have ended (task.completes).
 type completion struct {
 	r      *runner
 	spec   tool.Spec
@@ -231,6 +234,8 @@ var placeholder = regexp.MustCompile(`\$?\$\{\w+\}`)
 
 // withCompletion is an agent's tools with complete_task among them; only it,
 // when only is set.
+//
+// only is set under the runner's mu before the last turn, when no call goes on.
 type withCompletion struct {
 	Tools
 	complete *completion
@@ -259,6 +264,10 @@ func (t *withCompletion) Find(name string) (tool.Tool, error) {
 
 // grace gives a task run that hit a limit one last turn in which it can only
 // complete the task. It returns how the run ends.
+//
+// Its own time runs under parent, since the run's may be used up. A run that is
+// cancelled in it ends as cancelled; whatever else goes wrong, the end is the limit
+// that was hit.
 func (r *runner) grace(parent context.Context, hit ending) ending {
 	ctx, cancel := context.WithTimeoutCause(parent, graceTime, ErrTimeout)
 	defer cancel()

@@ -27,8 +27,11 @@ func bug(p *panics.Recovered) string {
 	return fmt.Sprintf(" (bug %s, under which the log has the details)", fault.BugID(p.Callers))
 }
 
+// say appends an event of the run to the log and returns its number, 0 where
+// the log is closed. It does not wait and may be called with or without mu.
 func (r *runner) say(b activity.Body) uint64 { return r.sayFor(b, 0) }
 
+// sayFor is say with how long what ended has taken.
 func (r *runner) sayFor(b activity.Body, took time.Duration) uint64 {
 	return r.Session.Append(r.origin(), b, took)
 }

@@ -28,6 +28,11 @@ const (
 // Text and thoughts are told as they come; what a failed try has shown is
 // withdrawn when it is tried again, also with another model. shown reports
 // whether a part of the answer was told.
+//
+// The error is that of the model that was asked last, but for refused credentials,
+// where it is the first one's: a *model.Error, an *errBudget, an *errRunaway, an
+// *errHook, or the context's. Nothing of a failed answer is in the context that
+// the next request is made from.
 func (r *runner) think(ctx context.Context) (answer *model.Answer, shown bool, err error) {
 	if answer, err := r.askModelHooks(ctx); answer != nil || err != nil {
 		return answer, answer != nil, err
@@ -95,6 +100,11 @@ func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, 
 // again asks a model for something until it succeeds or trying again does not
 // help (spec 3.3), as far as all who ask with the same key may try together.
 // What a failed attempt has shown is withdrawn before the next.
+//
+// Two kinds of failure are tried again and counted apart: busy ones with a growing
+// random wait, five attempts and three minutes at most, and cut answers at once,
+// twice. Everything else is returned at once. Retries, which all runs with the key
+// share, may end it sooner.
 func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int) (shown bool,
 	err error)) (shown bool, err error) {
 	began, busy, cut := r.Now(), 0, 0
@@ -177,6 +187,11 @@ func wake(ctx context.Context, after time.Duration) error {
 // attempt asks once. shown reports whether a part of the answer was told. An
 // answer that is empty or malformed is written to the log, and is an error of
 // class Cut.
+//
+// The order of its events is what a reader of the log relies on: model.started,
+// deltas, model.finished, model.content; an attempt that fails on the way has no
+// model.finished. Text is told as it comes, so what is shown may have to be
+// withdrawn.
 func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answer *model.Answer,
 	shown bool, err error) {
 	req := r.request(choice)
@@ -285,6 +300,8 @@ type silence struct {
 	timer *time.Timer
 }
 
+// watchSilence begins to watch an answer; stop ends it, after which nothing is
+// told.
 func (r *runner) watchSilence(model string) *silence {
 	s := new(silence)
 	s.timer = time.AfterFunc(slowAfter, func() {
@@ -307,6 +324,8 @@ func (s *silence) stop() {
 	s.timer.Stop()
 }
 
+// detail returns what the provider says besides about how an answer ended, in
+// parentheses; "" for nothing.
 func detail(a *model.Answer) string {
 	if a.Detail == "" {
 		return ""
@@ -418,6 +437,7 @@ func estimate(req *model.Request) int {
 	return n / 4
 }
 
+// callsOf returns the calls of an answer, in their order.
 func callsOf(a *model.Answer) (calls []model.Call) {
 	for _, p := range a.Message.Parts {
 		if p.Call != nil {
@@ -427,6 +447,7 @@ func callsOf(a *model.Answer) (calls []model.Call) {
 	return calls
 }
 
+// textOf returns the text of an answer without thoughts.
 func textOf(a *model.Answer) string {
 	var b strings.Builder
 	for _, p := range a.Message.Parts {

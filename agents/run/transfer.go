@@ -14,6 +14,8 @@ import (
 )
 
 // Handoffs is what control may pass to (spec 5.2).
+//
+// The functions may be called while calls of the run go on, from any goroutine.
 type Handoffs struct {
 	List handoff.List
 	// Unknown says of each entry whether control could not pass to its agent when the
@@ -45,6 +47,9 @@ func (run *Run) Successor() (activity.HandoffStarted, bool) {
 }
 
 // withTransfers is an agent's tools with those that hand over.
+//
+// It lies inside of withCompletion, so that the last turn of a task run offers no
+// transfer.
 type withTransfers struct {
 	Tools
 	r *runner
@@ -250,6 +255,9 @@ func cutTexts(value any) any {
 
 // values are what conditions know (spec 5.2). end is of a run whose work is done; nil
 // while it goes on.
+//
+// The map is new for each call and the caller's; texts in it are cut to maxText.
+// Conditions are expressions of the agent's file and see nothing else.
 func (r *runner) values(end *ending) map[string]any {
 	r.mu.Lock()
 	last := r.last

@@ -11,6 +11,11 @@ import (
 )
 
 // turns takes turns until the run is to end, and says how.
+//
+// Each pass is one turn: begun, one answer, its calls, finished. It may be called
+// again after it returned, when a guard or a hook sends a result back; the turns
+// count on. An answer that was cut off by the limit of tokens goes on once, and
+// before has its first half, since only both together are the run's text.
 func (r *runner) turns(ctx context.Context) ending {
 	before := "" // text of an answer that was cut and goes on
 	continued := false
@@ -105,6 +110,8 @@ func (r *runner) overAfterCalls(ctx context.Context, done []loop.Call, answer *m
 // a reason is none: the person has said something while the run was paused, and
 // the model is to hear it first; or the answer was stopped, and the model is to give
 // another (anew).
+//
+// shown is whether a part of a failed answer was told and not withdrawn.
 func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
 	for {
 		err := r.compress(ctx)

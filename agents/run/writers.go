@@ -23,11 +23,15 @@ func (b *batch) awaitWriters(t *task) bool {
 }
 
 // writers are the calls of a batch that others may have to wait for.
+//
+// Only calls before one are looked at, so there is no circle and no deadlock:
+// the first call waits for nobody.
 type writers struct {
 	of   map[string][]*task // by the files that they write
 	late []*task
 }
 
+// add enters a call, for those behind it.
 func (w *writers) add(t *task) {
 	switch {
 	case t.late:

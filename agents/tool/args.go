@@ -29,6 +29,9 @@ const (
 
 // Schema checks the arguments of one tool's calls. It is compiled at the first
 // check and safe for concurrent use; make one with [NewSchema].
+//
+// Compiling is put off because an agent has some thirty tools and a run calls a few of
+// them.
 type Schema struct {
 	parameters json.RawMessage
 	aliases    map[string]string
@@ -39,6 +42,9 @@ type Schema struct {
 // aliases holds other spellings of its properties: other name → name. Both are
 // kept and must not be changed. A schema that does not compile, or that refers
 // to anything outside of itself, makes each Check fail.
+//
+// It does not fail and does not look at parameters; an MCP server's schema, which
+// somebody else wrote, is only found wrong when a call is checked.
 func NewSchema(parameters json.RawMessage, aliases map[string]string) *Schema {
 	s := &Schema{parameters: parameters, aliases: aliases}
 	s.compile = sync.OnceValues(s.build)
@@ -53,6 +59,7 @@ func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the schema refers to %s, and nothing outside of it is loaded", url)
 }
 
+// build compiles the schema, once (sync.OnceValues).
 func (s *Schema) build() (*jsonschema.Schema, error) {
 	compiled, err := CompileSchema(s.parameters, false)
 	if err != nil {
@@ -64,6 +71,8 @@ func (s *Schema) build() (*jsonschema.Schema, error) {
 // CompileSchema returns a JSON Schema 2020-12 that values of [ParseJSON] can be checked
 // against. formats has its formats count (email, uri, date-time …). One that refers to
 // anything outside of itself does not compile.
+// It may have 256 KiB, and is read as strictly as arguments are. The result may be
+// used from any goroutine.
 func CompileSchema(schema json.RawMessage, formats bool) (*jsonschema.Schema, error) {
 	doc, err := parse(schema, maxSchema)
 	if err != nil {
@@ -109,6 +118,11 @@ func CompileSchema(schema json.RawMessage, formats bool) (*jsonschema.Schema, er
 // not fit the schema are an *Error CodeArgs; where it is the schema, it names
 // each place as a JSON pointer. Nothing is converted to make them fit. Empty args
 // and null are an empty object.
+//
+// An error that is no *Error is the schema's fault and not the model's: the tool
+// cannot be called at all. args is not changed; the result is a new slice. Two calls
+// with the same meaning have the same canonical form, which is what answers, digests
+// and the loop detection go by.
 func (s *Schema) Check(args json.RawMessage) (json.RawMessage, error) {
 	if trimmed := bytes.TrimSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
 		args = json.RawMessage("{}")
@@ -194,6 +208,8 @@ func complaints(e *jsonschema.ValidationError) []string {
 }
 
 // ParseJSON reads one JSON value as strictly as arguments of calls are read.
+// Objects are map[string]any, arrays []any, numbers json.Number. The error says what
+// is wrong, beginning with "they" or "the", as of arguments.
 func ParseJSON(data []byte) (any, error) { return parse(data, MaxArgs) }
 
 // parse reads one JSON value of at most limit bytes. It refuses what
@@ -226,11 +242,14 @@ func fits(data []byte, limit int) error {
 	return nil
 }
 
+// parser reads one value and counts what it has seen, so that the bounds hold over the
+// whole value.
 type parser struct {
 	dec   *json.Decoder
 	nodes int
 }
 
+// value reads one value at a depth.
 func (p *parser) value(depth int) (any, error) {
 	if p.nodes++; p.nodes > maxNodes {
 		return nil, fmt.Errorf("they hold more than %d values", maxNodes)
@@ -257,6 +276,7 @@ func (p *parser) value(depth int) (any, error) {
 	return token, nil
 }
 
+// object reads the rest of an object, whose brace was read.
 func (p *parser) object(depth int) (any, error) {
 	object := make(map[string]any)
 	for p.dec.More() {
@@ -279,6 +299,7 @@ func (p *parser) object(depth int) (any, error) {
 	return object, err
 }
 
+// array reads the rest of an array, whose bracket was read.
 func (p *parser) array(depth int) (any, error) {
 	array := []any{}
 	for p.dec.More() {

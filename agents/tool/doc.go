@@ -28,4 +28,23 @@
 //
 // The package imports nothing that knows an editor or a wire: what tools need
 // of the world above they reach through [Files], [Edits] and [Ask].
+//
+// # Who may be trusted with what
+//
+// A tool is part of the daemon and trusted; its arguments, the files that it
+// reads and the servers that it asks are not. So Plan never believes a path, a
+// name or a size that it was given: paths go through [Resolve], at planning and
+// once more right before use, and the folder's handle is what a file is opened
+// by. What a tool returns is text for a model, and may hold anything;
+// [Result.Taint] and [Env.TaintOf] say who may have written it.
+//
+// # Files
+//
+// tool.go and env.go are the contract. args.go checks arguments; path.go,
+// protected*.go and survey.go say what a place means, by name, by link and by
+// folder; rule*.go are the entries of settings about tools; token.go, taint.go
+// and risk.go what a decision goes by; set.go who has which tool; escape*.go,
+// fence.go, markdown.go, lines.go, result.go and event.go how text is shown to
+// people and models; program.go and enclose.go start programs that settings
+// describe.
 package tool

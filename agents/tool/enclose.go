@@ -10,18 +10,28 @@ import (
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
-// Enclosure is the wall of a process that settings describe: an MCP server, a hook.
+// Enclosure is the wall of a process that settings describe: an MCP server, a hook, a guard's
+// validator. The zero Enclosure is no wall.
 type Enclosure struct {
-	Sandbox *sandbox.Sandbox // nil = there is none
-	Access  sandbox.Access   // "" and Full = no wall
-	Folder  string           // the workspace folder
-	Places  func(ctx context.Context, folder string) (Places, error)
+	// What makes the wall; nil = there is none on this machine, and then none is asked for.
+	Sandbox *sandbox.Sandbox
+	// What the process is let do; "" and Full = no wall.
+	Access sandbox.Access
+	// The workspace folder, which the wall shows to the process. Absolute, links resolved.
+	Folder string
+	// Returns what the wall hides and keeps from being written; it is asked before the start and
+	// once more at the end. Required where there is a wall.
+	Places func(ctx context.Context, folder string) (Places, error)
 }
 
 // Confine puts a process of the settings behind its wall. The caller starts it by start
 // and calls release when nothing of it is left: release returns the protected places
 // that are new or changed since, whoever did it. The error says, after "it", why there
 // is no wall.
+//
+// cmd must not have been started; Confine changes it. Where there is to be a wall and none works,
+// or credentials of the folder cannot be hidden, the process is not started: an error, and never a
+// process without its wall. release must be called once also where start failed.
 func Confine(ctx context.Context, job *process.Job, cmd *exec.Cmd, e Enclosure) (start func() (*process.Child, error),
 	release func() ([]string, error), err error) {
 	none := func() ([]string, error) { return nil, nil }

@@ -19,7 +19,14 @@ import (
 )
 
 // Env is what a tool can reach for one call. The run makes it.
+//
+// It is valid for the call, and for the tasks of Background until their context ends; a
+// tool keeps no Env. Its fields are not changed while a call has it. Most of what may be
+// nil is nil in tests, in a daemon that replays a session, or because the client cannot
+// do it: a tool that needs one that is nil says so to the model (CodeNoPerson,
+// CodeFailed) and does not fail otherwise.
 type Env struct {
+	// Whose call it is; together they are the [Identity] that a token is for.
 	Session, Run, Call, Agent string
 
 	Folder     string                 // the run's workspace folder, absolute and canonical; relative paths start here
@@ -104,6 +111,9 @@ func (e *Env) HomeFolder() string {
 
 // Variables are the values of the session's state that an agent may see and set (spec
 // 6.2). Errors are for the model.
+//
+// Its implementation holds an agent to the keys that its file names, so a tool need not.
+// Safe for concurrent use.
 type Variables interface {
 	// Get returns the value of a key, nil for none, and what its writers had read of
 	// others; with "" all that the agent may see, as one object.
@@ -112,10 +122,15 @@ type Variables interface {
 	// sessions would see it.
 	Check(key string, value json.RawMessage) (lasts bool, err error)
 	// Set gives a key a value; null removes it.
+	// It returns when the change is in the session's log, and for user: and app: keys in
+	// their file; ctx bounds the wait for that.
 	Set(ctx context.Context, key string, value json.RawMessage) error
 }
 
 // Memory is what an agent remembers across sessions (spec 6.2).
+//
+// Errors are for the model. Both calls may wait for a store and for the vector of the
+// text; they heed ctx. Safe for concurrent use.
 type Memory interface {
 	// Place says which store it is.
 	Place() memory.Place
@@ -123,6 +138,7 @@ type Memory interface {
 	Remember(ctx context.Context, r memory.Record) (id string, err error)
 	// Recall returns up to limit records that fit a query; 0 = as many as the agent's file
 	// says.
+	// The best come first. None that fits is no error.
 	Recall(ctx context.Context, query string, limit int) (memory.Recalled, error)
 }
 
@@ -134,8 +150,12 @@ type Snippets struct {
 
 // File is a file as the person sees it: the editor's buffer where it is open,
 // else the disk.
+//
+// It is a moment's: the Digest is what a later Write has to name, so that a change in
+// between is noticed.
 type File struct {
-	Path    string // absolute
+	Path string // absolute
+	// What was typed or chosen; "" unless Action is accept.
 	Text    string // decoded, line ends as they are; "" if Binary
 	Data    []byte // the bytes on disk; nil for an open document
 	Binary  bool   // not text in an encoding that we write
@@ -151,10 +171,14 @@ type File struct {
 
 // Files is how tools see files. Paths are absolute and already resolved (see
 // [Resolve]).
+//
+// Safe for concurrent use.
 type Files interface {
 	// Read returns the file at path. The error is fault.NotFound if there is
 	// none, fault.Denied if it is no regular file or leaves the workspace, and
 	// fault.Invalid if it is too large.
+	// The File is the caller's. A document that the editor has open is read from memory,
+	// however large; nothing is said about whether it was saved.
 	Read(ctx context.Context, path string) (*File, error)
 	// Open returns the documents that are open in the editor, whatever folder
 	// they are in, in the order of their paths.
@@ -163,6 +187,11 @@ type Files interface {
 
 // Edits is how tools change files: through the editor where a file is open
 // there, else on disk.
+//
+// Each change is kept before it is made, so that it can be undone, and told
+// (file.changed); a change that cannot be kept is refused with fault.Unavailable. label
+// names the change for the person, as in an editor's undo. Calls for one path must not
+// overlap: the run holds to that by [Plan.Writes].
 type Edits interface {
 	// Write makes the file's text new. base is the Digest of the File that the
 	// change was made for, "" for a file that must not exist yet. It returns
@@ -175,14 +204,19 @@ type Edits interface {
 	Move(ctx context.Context, from, to, base, label string) error
 	// Save asks the editor to save its documents before a process reads them,
 	// and returns the paths of those that stay unsaved.
+	// It waits for the editor. Nobody is asked: a document that the editor does not save
+	// is read by the process as it lies on disk.
 	Save(ctx context.Context, reason string) (unsaved []string)
 	// Wrote says that a command wrote or removed files on disk.
+	// The client is told, so that it reads them again. It does not wait.
 	Wrote(paths []string)
 }
 
 // Question is what ask_user asks.
 type Question struct {
-	Title   string
+	// In a few words, as a dialog's title.
+	Title string
+	// What is asked; Markdown is not interpreted.
 	Message string
 	Choices []string // empty = free text
 	// Aside: it may stand open while others are asked, for as long as it takes.
@@ -196,11 +230,16 @@ type Answer struct {
 }
 
 // Ask puts a question before a person and waits for the answer or ctx.
+// An answer that is not accept is no error. The error says that nobody could be asked,
+// or is ctx's. The run's clock stands still meanwhile.
 type Ask func(ctx context.Context, q Question) (Answer, error)
 
 // Seen is what a context has read: the digest of each file as it was shown to
 // the model (tool.stale, spec 4.1). It is safe for concurrent use; make one
 // with [NewSeen].
+//
+// It belongs to a context, not to a run: what an agent read in an earlier run it may
+// still edit, as long as the file is the same.
 type Seen struct {
 	mu    sync.Mutex
 	files map[string]string

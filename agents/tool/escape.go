@@ -62,6 +62,9 @@ func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r <= 0x9f) }
 // characters as \n, \t, \r or \x1b, bytes that are no UTF-8 as \xff, and what
 // is invisible or reorders text as U+202E. Backslashes that were there stay
 // single. The result is the same for a result of Escape.
+//
+// It is for one line of a dialog or a terminal. What a model gets is not escaped: it
+// reads bytes, and files have to come back as they were.
 func Escape(s string) string {
 	if !unclean(s, false) {
 		return s
@@ -92,6 +95,7 @@ func Escape(s string) string {
 }
 
 // EscapeLines escapes each line of a text and keeps the line ends, but for the last.
+// The result has no carriage returns either: those are shown as \r.
 func EscapeLines(text string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, line := range lines {
@@ -101,6 +105,8 @@ func EscapeLines(text string) string {
 }
 
 // Clip returns a text of at most n characters, the last of which says where it was cut.
+// n is at least 1. It cuts between characters, not between what a person sees as one
+// (grapheme clusters), and does not escape.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -118,6 +124,7 @@ func Clip(s string, n int) string {
 }
 
 // Tokens is a number of tokens in a few characters: 900, 1.2k, 12k, 1M.
+// It rounds, so it is for people only.
 func Tokens(n int) string {
 	short := func(of float64, unit string) string {
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/of), ".0") + unit

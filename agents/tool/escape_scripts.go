@@ -45,6 +45,9 @@ func Lookalikes(texts ...string) []string {
 }
 
 // findings are what was looked at, and what there is to tell of it.
+//
+// Words are numbered so that the memory for what was told does not grow with their
+// length: a text of a megabyte can be one word.
 type findings struct {
 	words map[string]int // their numbers
 	told  map[told]bool
@@ -277,6 +280,7 @@ func scriptOf(r rune) string {
 	return ""
 }
 
+// isASCII reports whether s has ASCII characters only.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {

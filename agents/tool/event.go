@@ -9,8 +9,12 @@ import (
 
 // EventLine says for people, in one line as [Escape] has it, what happened to a session, its
 // contexts or around its runs; "" for an event that is shown in another way, or not at all.
+//
+// It is the one text for the terminal, for dialogs and for transcripts, so that an event is
+// called the same everywhere.
 func EventLine(body activity.Body) string { return Escape(eventText(body)) }
 
+// eventText is EventLine before it is escaped.
 func eventText(body activity.Body) string {
 	switch b := body.(type) {
 	case activity.RouteDecided:
@@ -53,6 +57,7 @@ func eventText(body activity.Body) string {
 	return ""
 }
 
+// resolution says what a person did with changes, in the past tense.
 func resolution(action string) string {
 	if action == "undo" {
 		return "undone"

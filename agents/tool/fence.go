@@ -38,6 +38,9 @@ func commands(text string) bool {
 // Fence returns a result as a model gets it. One that has text like a call of a
 // tool or a word of the system stands between two lines with a mark that its
 // author cannot have known (SEC-89); any other is as it was.
+//
+// mark must be new for each result and unknown before (random): text that could name
+// the mark could end the frame. The model's prompt says what the two lines mean.
 func Fence(text, mark string) string {
 	if !commands(text) {
 		return text

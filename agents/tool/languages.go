@@ -4,7 +4,13 @@ import "context"
 
 // Languages is what the language servers of the person's editor know. What it
 // returns is as the editor says it: paths are not checked, texts not escaped.
+//
+// A tool that shows what it returns holds each path to the rules of reading
+// first: a language server may know files that the agent must not see.
 type Languages interface {
+	// Query asks one question and waits for the editor, ten seconds at most.
+	// The error is fault.Unavailable where the editor cannot answer that kind,
+	// and its context's otherwise; no finding is no error.
 	Query(ctx context.Context, q LanguageQuery) ([]Found, error)
 }
 

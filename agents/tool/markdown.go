@@ -12,6 +12,9 @@ import (
 // what is invisible made visible as [Escape] does: no markup, no link, no address
 // that a viewer makes a link of, no image, no HTML. Words that could be more than
 // text are code spans; there are no backslashes, since many editors show them.
+//
+// Blanks and line ends become single spaces. It is for sentences of ours that name
+// something; a text of several lines belongs in a code block.
 func MarkdownText(s string) string {
 	words := strings.Fields(Escape(strings.Join(strings.Fields(s), " ")))
 	var b strings.Builder

@@ -14,6 +14,11 @@ import (
 )
 
 // Place is where a path led at the moment when it was resolved.
+//
+// It says what was there, and does not hold it: between resolving and use
+// anybody may put something else at the path. So a file is opened through Root's
+// handle, which no link leads out of, and [Place.ReadAs] judges what was really
+// opened. The zero Place is of no use.
 type Place struct {
 	Abs    string      // as it was named, absolute and cleaned; where .. follows a link, with the links before it resolved
 	Real   string      // with all links followed; of something absent, where it would come to lie
@@ -44,6 +49,9 @@ const maxLinks = 40
 // are followed now, so the answer is of now; it is asked for again right before
 // use. A path that leaves the workspace folders is an *Error CodeOutside that
 // names the target; one that cannot be a path is CodeArgs.
+//
+// env needs Folder and Folders; Home, State and Reveal decide what the place
+// means. It reads the disk, a few calls of lstat for an ordinary path.
 func Resolve(env *Env, path string) (Place, error) { return resolve(env, path, "") }
 
 // ResolveReadable is [Resolve] for what only reads: it also accepts the
@@ -77,6 +85,8 @@ func ResolveLink(env *Env, path string) (Place, error) {
 	return p, nil
 }
 
+// resolve is Resolve; blobs is the folder besides the workspace that is
+// accepted, "" for none.
 func resolve(env *Env, path, blobs string) (Place, error) {
 	if path == "" {
 		return Place{}, Errorf(CodeArgs, "an empty path names nothing: give one relative to the workspace folder")
@@ -156,6 +166,8 @@ func (p *Place) judge(env *Env) {
 	p.addLinks(env, p.Info)
 }
 
+// addMeanings adds what one spelling of the path means. It only ever adds: a
+// place is as strict as the strictest of its names.
 func (p *Place) addMeanings(env *Env, path string) {
 	names := foldPath(path)
 	if why := whyProtected(names); why != "" && !p.Protected {

@@ -7,6 +7,9 @@ import (
 
 // Pattern is an entry of a list of tools: a canonical name, or a glob over such names as
 // path.Match has them.
+//
+// Gives and Takes differ in what they make of a pattern that cannot be read: a list that
+// gives power gives none by it, a list that takes power takes all.
 type Pattern string
 
 // Valid reports whether the pattern can be read.

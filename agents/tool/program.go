@@ -14,9 +14,13 @@ import (
 
 // Program is a program that settings or an agent's file describe: a hook, a guard's
 // validator. [Program.Run] runs it to its end.
+//
+// It is used once. Run starts the program itself, without a shell.
 type Program struct {
-	Path    string   // of the executable
-	Args    []string // the name first
+	// Of the executable, absolute: it is not looked for in PATH.
+	Path string
+	Args []string // the name first
+	// Where it runs, absolute.
 	Dir     string
 	Environ []string // of the daemon's child processes
 	Extra   []string // what it gets besides
@@ -27,7 +31,10 @@ type Program struct {
 }
 
 // Ended is how a program ended, and what it printed.
+//
+// It is set as far as things came, also where Run returns an error.
 type Ended struct {
+	// The exit code; 0 where the program was not started.
 	Code           int
 	Stdout, Stderr *Capped
 	Changed        []string // protected places that are new or changed since it was started
@@ -36,6 +43,10 @@ type Ended struct {
 
 // Run runs the program, and ends what it leaves behind. The error says, after "it", why
 // it did not come to its end.
+//
+// It returns when the program and what it started have ended, its pipes are closed and its
+// wall is cleaned up. When ctx ends the program is ended: TERM, then KILL to its group;
+// the error is ctx's then. An exit code other than 0 is no error.
 func (p *Program) Run(ctx context.Context) (e Ended, err error) {
 	job := process.NewJob(process.Options{Dir: p.Dir, Environ: p.Environ, Now: p.Now})
 	defer job.Output.Close()
@@ -76,6 +87,8 @@ func (p *Program) Run(ctx context.Context) (e Ended, err error) {
 }
 
 // Capped keeps the beginning of what is written to it.
+//
+// Safe for concurrent use, as the two streams of a process may be one writer.
 type Capped struct {
 	max  int
 	mu   sync.Mutex
@@ -99,6 +112,7 @@ func (c *Capped) Write(p []byte) (int, error) {
 }
 
 // Bytes returns what was kept.
+// The slice is shared: it is good until the next Write.
 func (c *Capped) Bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

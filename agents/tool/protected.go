@@ -115,6 +115,8 @@ func whyProtected(parts []string) string {
 
 // IsCredential reports whether a file of that name, or one in a folder of
 // secrets, is taken to hold credentials. path may be relative.
+// It says nothing of the content: [SecretIn] does, for settings that hold secrets now and
+// then.
 func IsCredential(path string) bool { return isCredential(foldPath(path)) }
 
 // isCredential is IsCredential of folded names.

@@ -95,6 +95,7 @@ func withoutCopy(name string) string {
 	}
 }
 
+// hasPrefix reports whether parts begin with all of prefix.
 func hasPrefix(parts, prefix []string) bool {
 	if len(parts) < len(prefix) {
 		return false

@@ -48,6 +48,9 @@ type places struct {
 // Together returns env for a call that resolves many paths: what files with
 // several names are compared with is looked at once. Of an env that it returned
 // it returns the same.
+//
+// It is for one call and its time: files that get another name meanwhile are not
+// noticed.
 func Together(env *Env) *Env {
 	if env.places != nil {
 		return env
@@ -235,6 +238,7 @@ func (p *places) add(env *Env, path string, e fs.DirEntry) {
 
 // HasOtherNames reports whether the file at a path has other names (hard links).
 // Who writes it in place changes it under all of them, wherever they are.
+// false where the system does not tell, and for what is not there.
 func HasOtherNames(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -244,6 +248,7 @@ func HasOtherNames(path string) bool {
 	return several
 }
 
+// firstOf returns a, or b where a is "".
 func firstOf(a, b string) string {
 	if a != "" {
 		return a

@@ -42,6 +42,9 @@ func MayHoldSecret(path string) bool {
 // an MCP server's env and headers, what .envrc exports. Only the files that hold
 // settings of this kind are looked into; path says which this is. References to
 // the environment are no secrets.
+//
+// It goes by forms and names, so it finds what is written the usual way and is no
+// proof of the contrary; it never says the secret itself.
 func SecretIn(path, text string) string {
 	names := foldPath(path)
 	if len(names) == 0 {
@@ -73,6 +76,8 @@ var (
 	comment   = regexp.MustCompile(`(?m)^\s*//.*$`)
 )
 
+// gitSecret looks for a password or a token in the addresses and keys of git's
+// settings.
 func gitSecret(text string) string {
 	for _, m := range gitURL.FindAllStringSubmatch(text, -1) {
 		if m[2] != "" || tokenLike.MatchString(m[1]) {
@@ -85,6 +90,7 @@ func gitSecret(text string) string {
 	return ""
 }
 
+// shellSecret looks for what a shell exports whose name says that it is a secret.
 func shellSecret(text string) string {
 	for _, m := range exported.FindAllStringSubmatch(text, -1) {
 		if secretKey.MatchString(m[1]) && isLiteral(m[2]+m[3]+m[4]) {
@@ -94,6 +100,7 @@ func shellSecret(text string) string {
 	return ""
 }
 
+// yarnSecret looks for the tokens of registries.
 func yarnSecret(text string) string {
 	for _, m := range yarnToken.FindAllStringSubmatch(text, -1) {
 		if isLiteral(m[1]) {
@@ -120,6 +127,8 @@ func serverSecret(text string) string {
 	return ""
 }
 
+// inServers looks for them in any depth of a JSON value: editors put servers at
+// different places.
 func inServers(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -14,6 +14,8 @@ const MaxResult = 40_000
 // Cut returns s as a model gets it, and whether that is not all of it: what is
 // longer than [MaxResult] characters is cut in the middle, on the boundaries of
 // characters, and says how much is missing.
+//
+// The result has at most MaxResult characters, the note included.
 func Cut(s string) (string, bool) { return CutTo(s, MaxResult) }
 
 // CutTo is [Cut] with another limit, in characters.
@@ -63,6 +65,8 @@ func Count(n int, one, many string) string {
 }
 
 // URI returns the file URI of an absolute path.
+// It is encoded as a URI has to be; a client may spell the same path otherwise,
+// so URIs are compared as paths.
 func URI(path string) string {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {

@@ -2,17 +2,27 @@ package tool
 
 // Risk is the tier of a call (spec 4.1, 4.2), decided from its canonical
 // arguments. The zero Risk is Unclassified, which nothing allows.
+//
+// It orders calls by what they may do to the person; what a tier means in a
+// mode (asked, allowed, refused) is in the table of package guard.
 type Risk uint8
 
 // The tiers, mildest first but for the zero value. Protected and Catastrophic
 // are the two kinds of tier critical.
 const (
 	Unclassified Risk = iota
+	// Reads within the workspace, and changes nothing.
 	Safe
+	// Changes what only the session has, or what is easily had back.
 	Low
+	// Changes files of the workspace.
 	Medium
+	// Does what cannot be taken back, or reaches outside of the workspace.
 	High
+	// Writes a place that decides what runs (SEC-17): a person is asked each
+	// time.
 	Protected
+	// Is refused with any answer.
 	Catastrophic
 )
 

@@ -27,6 +27,10 @@ import (
 //	web_fetch(a.com)     fetches from a host, as [dial.ParseHostRule] reads it; to
 //	                     deny a host denies the hosts below it, at each port
 //	mcp.github.*         a glob over names
+//
+// A Rule is a value and immutable. The same text means different things in the two
+// directions, always the stricter: [Rule.Denies] stretches it to all that could be meant,
+// [Rule.Allows] to what is surely meant.
 type Rule struct {
 	Tool  string     // canonical, or a glob over canonical names
 	Words []string   // bash: of a command
@@ -40,6 +44,9 @@ type Rule struct {
 
 // ParseRule reads an entry. canonical is as in [SetConfig]. The error is an
 // *Error CodeArgs that says what is wrong.
+// The Rule that comes with an error has its Text, for a message, and permits or denies
+// nothing that may be relied on: who gets an error treats the entry as the strict side of
+// its list.
 func ParseRule(text string, canonical func(name string) (string, bool)) (Rule, error) {
 	r := Rule{Text: text}
 	name, rest, limited := strings.Cut(strings.TrimSpace(text), "(")
@@ -80,6 +87,7 @@ func ParseRule(text string, canonical func(name string) (string, bool)) (Rule, e
 }
 
 // Limited reports whether the rule is of some calls of its tool only.
+// One that is not covers its whole tool.
 func (r Rule) Limited() bool { return r.Path != "" || len(r.Words) > 0 || r.Host != nil }
 
 // Denies reports whether a rule of a deny-list is about a plan. It takes the
@@ -150,6 +158,8 @@ func (r Rule) Allows(p *Plan, words []string, folder string) bool {
 	return true
 }
 
+// names reports whether the rule's own pattern is about a tool; see concerns for what it
+// means besides.
 func (r Rule) names(tool string) bool { return r.Tool == "*" || Pattern(r.Tool).Gives(tool) }
 
 // paths returns the paths that a plan reads and writes.

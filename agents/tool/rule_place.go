@@ -104,6 +104,8 @@ func (r Rule) patterns(folder string, denies bool) [][]string {
 	return all
 }
 
+// elementsOf returns the elements of a path, cleaned; of an absolute one the
+// first is "".
 func elementsOf(at string) []string {
 	return strings.Split(filepath.ToSlash(filepath.Clean(at)), "/")
 }
@@ -141,6 +143,8 @@ func mayMatchBelow(pattern, in []string) bool {
 	return true
 }
 
+// matchElement compares one element with a pattern without slashes. One that
+// cannot be read matches nothing; ParseRule has refused it.
 func matchElement(pattern, element string) bool {
 	ok, err := doublestar.Match(pattern, element)
 	return err == nil && ok

@@ -27,6 +27,9 @@ type SetConfig struct {
 }
 
 // Set is the tools of one agent. It is immutable.
+//
+// So a run may hold one as long as it lives. What is offered to a model may be less: hooks and the
+// state of a task take tools out of a request, never into one.
 type Set struct {
 	tools     []Tool // by name
 	canonical func(string) (string, bool)
@@ -44,6 +47,7 @@ const Delegate = "delegate_to_agent"
 
 // Reading returns the tools that a subagent has whose file does not say (spec
 // 4.1).
+// The caller owns the slice.
 func Reading() []string { return slices.Clone(reading[:]) }
 
 // NewSet returns the tools of an agent. A malformed glob takes the strict side:

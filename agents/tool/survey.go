@@ -30,6 +30,9 @@ const (
 // Places are the files and folders of a workspace folder that a sandbox hides or
 // keeps from being written. Paths are absolute and sorted; what lies below a
 // folder that is listed is not listed.
+//
+// It is of a moment; a command that runs may make new ones, which is why the wall looks
+// once more when it has ended.
 type Places struct {
 	Credentials []string // hold secrets (SEC-20): to be masked
 	Denied      []string // rules keep them from being read (SEC-60): to be masked
@@ -61,6 +64,9 @@ func NewSurvey(now func() time.Time) *Survey {
 // Links are not followed into, but what a link with the name of such a place
 // leads to is listed if it lies in the folder; a protected link itself is, too. The error is that of the context,
 // or says that the folder is not there.
+//
+// Looks at one folder wait for each other. The first one of a large folder takes as long
+// as listing all of its folders does; ctx ends it. The slices are the caller's.
 func (s *Survey) Look(ctx context.Context, folder string, deny []Rule) (Places, error) {
 	f := s.folder(folder, deny)
 	f.mu.Lock()
@@ -131,6 +137,7 @@ type surveyed struct {
 type placeKind uint8
 
 const (
+	// Nothing that is listed.
 	ordinaryPlace placeKind = iota
 	credentialPlace
 	deniedPlace
@@ -156,6 +163,8 @@ type surveyDir struct {
 	places []surveyPlace
 }
 
+// surveyPlace is an entry of a folder that is listed, or whose target is where it is a
+// link.
 type surveyPlace struct {
 	path string
 	kind placeKind
@@ -299,6 +308,7 @@ func (f *surveyed) list(path string, kind placeKind) {
 // ProtectedPlaces returns the protected places directly in a folder, by their names, and
 // those such as .github/workflows. There is no bound: it is for what a command may
 // have made in a folder whose places are not Complete.
+// It looks at the folder and one level below where such places can be, and no deeper.
 func ProtectedPlaces(folder string) []string {
 	var out []string
 	add := func(dir string, parts []string) (folders []string) {

@@ -9,6 +9,10 @@ import (
 
 // Taint says who may have written what a model has read (spec 11.1 rule 6). The
 // zero Taint is of what the person, the agent and trusted folders wrote.
+//
+// It only grows, for a call, a run and a session ([Taint.Max]), and package
+// guard asks more because of it. What it is about is prompt injection: text that
+// somebody else wrote may tell a model what to do.
 type Taint uint8
 
 // The taints, mildest first.
@@ -52,6 +56,7 @@ func (p *Plan) taint(env *Env) Taint {
 // Foreign in a folder that is not trusted, and in a repository of its own in one
 // that is, which trust does not cover. Tools that read more than their plans
 // name set it in their results.
+// It looks at the disk for each folder on the way, unless [Together] remembers.
 func (e *Env) TaintOf(path string) Taint {
 	trusted, folder := e.trusts(path)
 	if !trusted || (folder != "" && e.nested(folder, path)) {

@@ -23,6 +23,8 @@ type Identity struct {
 // Digest returns the hex SHA-256 of all that a person agrees to: who calls
 // what with which arguments, where, on which files, with what new content, and
 // what a command is let do.
+// "" for a plan whose arguments are no JSON. What it leaves out is words only:
+// title, reasons and the shape of an answer.
 func (p *Plan) Digest(id Identity) string {
 	body, err := json.Marshal(struct {
 		Identity
@@ -42,6 +44,8 @@ func (p *Plan) Digest(id Identity) string {
 }
 
 // Token is the permission to run one plan once. The zero Token permits nothing.
+//
+// It is handed from the gate to Run and kept nowhere. It must not be copied.
 type Token struct {
 	digest string
 	spent  atomic.Bool
@@ -55,6 +59,11 @@ func Mint(run context.Context, digest string) *Token { return &Token{digest: dig
 // Run spends the token and does what was planned. It returns fault.Denied, and
 // does nothing, when the token is not of this plan and caller, was spent, or
 // its run has ended.
+//
+// The digest is reckoned again here, so a plan that was changed after the
+// decision does not run. A token is spent when Do begins, whatever comes of it.
+// ctx is the call's: when it ends, Do has half a second before the run goes on
+// without it. Other errors are those of Do; see the package doc.
 func (p *Plan) Run(ctx context.Context, env *Env, t *Token) (*Result, error) {
 	id := Identity{Session: env.Session, Run: env.Run, Call: env.Call, Agent: env.Agent}
 	if t == nil || t.digest == "" || t.digest != p.Digest(id) {

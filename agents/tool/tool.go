@@ -12,12 +12,19 @@ import (
 )
 
 // A Tool is something that a model can ask for. It is safe for concurrent use.
+//
+// Nothing of a call may be kept in the Tool itself: a run makes several calls of
+// one at the same time, and several runs share it.
 type Tool interface {
 	// Spec says how the tool is offered. It is always the same.
 	Spec() Spec
 
 	// Plan makes a call exact without changing anything. args is a JSON object
 	// as the model wrote it. An *Error says what the model did wrong.
+	// It may read, also the network where the tool has to know what it asks
+	// about, and heeds ctx. Planning a call twice gives the same plan as long as
+	// the world is the same: a plan is made again when a person has changed the
+	// arguments, and when the call had to wait for others of its batch.
 	Plan(ctx context.Context, env *Env, args json.RawMessage) (*Plan, error)
 }
 
@@ -39,6 +46,9 @@ func (s Spec) ModelName() string {
 }
 
 // Error is a failure that the model can fix: it becomes the call's result.
+//
+// It is an ordinary answer of a tool and ends nothing: the model sees Message,
+// the log has Code.
 type Error struct {
 	Code    string // stable, as tool.stale or tool.args
 	Message string // for the model: what was wrong, and what to do
@@ -71,6 +81,10 @@ const (
 
 // Plan is a call made exact: what would happen if it ran. Its fields are set by
 // the tool and not changed after; the digest of a [Token] covers them.
+//
+// A tool fills in everything that the decision goes by, honestly and strictly:
+// what it does not say in Reads, Writes, Host, Spawns or Leaves nobody is asked
+// about. A plan is of one moment; [Plan.Digest] says which.
 type Plan struct {
 	Tool  string          // canonical name
 	Args  json.RawMessage // canonical: known names, keys sorted
@@ -113,6 +127,9 @@ type Words struct {
 }
 
 // Preview is what a person is shown to decide on.
+//
+// It is the call itself and not a summary of it: what runs is what is shown,
+// byte for byte, which is why the digest covers it. Whoever shows it escapes it.
 type Preview struct {
 	Kind string // diff, patch (a diff of several files), command, mcp, or "" where title and arguments say all
 
@@ -129,6 +146,10 @@ type Preview struct {
 }
 
 // Result is what came of a call that ran.
+//
+// The run takes it over: it closes Whole, keeps it as a blob, and puts Media
+// into blobs. Where there is an error
+// besides, the model is told the error, and of the Result the Taint counts.
 type Result struct {
 	Content string            // to the model; the run cuts what is longer than [MaxResult]
 	Whole   io.ReadCloser     // what Content is an extract of, at most 64 MiB; nil where Content is all

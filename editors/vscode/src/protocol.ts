@@ -1706,7 +1706,7 @@ export interface ResumeParams {
 
 /** Retry says that something is tried again. */
 export interface Retry {
-	/** What is tried again: model; a guardrail, by its name; or node and the name of a graph's step. */
+	/** What is tried again: model; guardrail; or node and the name of a graph's step. */
 	of: string;
 	/** The number of the try that failed or that follows, from 1. */
 	attempt: number;
@@ -1867,9 +1867,9 @@ export interface RunFinished {
 	reason: Reason;
 	/** The limit that was hit before the last turn of a task run ended it well; absent otherwise. */
 	recovered?: Reason;
-	/** The answer; of a run that ended early, what there was of it. */
+	/** The answer; of a run that ended early what there was of it, or a sentence that says why. */
 	text: string;
-	/** The arguments of complete_task, where the agent's file has an output. */
+	/** The structured result, where the agent's file has an output, and of a graph. */
 	output?: unknown;
 	/** What its calls of models used, and of those of runs that it waited for. */
 	usage: Usage;
@@ -1939,9 +1939,9 @@ export interface RunResult {
 	reason: Reason;
 	/** The limit that was hit before the last turn of a task run ended it well; absent otherwise. */
 	recovered?: Reason;
-	/** The answer; of a run that ended early, what there was of it. */
+	/** The answer; of a run that ended early what there was of it, or a sentence that says why. */
 	text: string;
-	/** The arguments of complete_task, where the agent's file has an output. */
+	/** The structured result, where the agent's file has an output, and of a graph. */
 	output?: unknown;
 	/** What its calls of models used, and of those of runs that it waited for. */
 	usage: Usage;
@@ -1976,7 +1976,7 @@ export interface RunStarted {
 	model: string;
 	/** The names of the tools that the agent has. */
 	tools: string[];
-	/** The agents that control passed through, this one last. */
+	/** The agents that led here by delegation or handoff, this one last. */
 	chain: string[];
 	/** hex SHA-256 of the agent's file */
 	definition: string;
@@ -2489,11 +2489,11 @@ export interface ToolState {
 	call: string;
 	/** The tool's name, as the model wrote it. */
 	name: string;
-	/** As the model wrote them, or as a hook or the person changed them; {} where they were no JSON. */
+	/** As the model wrote them, or as a hook or the person changed them. */
 	args: unknown;
 	/** Where the call stands now. */
 	state: CallState;
-	/** The tier of this call: safe, low, medium, high or catastrophic; "" before it was classified. */
+	/** The tier of this call: safe, low, medium, high, protected or catastrophic. */
 	risk: string;
 	/** A line for people about a call that goes on. */
 	progress?: string;
@@ -2550,7 +2550,7 @@ export interface TrustParams {
 /** TurnFinished ends a turn. */
 export interface TurnFinished {
 	turn: number;
-	/** What the calls of models in this turn used. */
+	/** What the answer of this turn used, without attempts that failed. */
 	usage: Usage;
 	/** How many calls the answer asked for. */
 	toolCalls: number;
