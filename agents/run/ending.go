@@ -45,13 +45,10 @@ func endFailed(kind, message string) ending {
 	return ending{reason: activity.Errored, failure: &activity.Failure{Kind: kind, Message: message}}
 }
 
-// over reports whether the run is to end before anything else is done.
-//
-// It is asked between all steps. The order matters: what a hook or a guard
-// decided comes before a person's cancel is looked at only while the context
-// lives, a log that cannot be written comes before the next request, and the
-// cause of the context's end decides the rest. Waiting for a log that cannot be
-// written happens in here.
+// over reports whether the run is to end before anything else is done, and how.
+// It is asked between all steps. A log that cannot be written is dealt with
+// here, before the next request: the run waits in here until it can be written
+// or the person decides. How a context ended says its cause.
 func (r *runner) over(ctx context.Context) (ending, bool) {
 	r.mu.Lock()
 	stop, halted := r.stop, r.halted

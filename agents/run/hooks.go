@@ -52,10 +52,8 @@ type HookEvent struct {
 	Fields map[string]any // of a hook's input, besides those of every event
 }
 
-// HookAnswer is what the hooks of an event decide together.
-//
-// The zero HookAnswer is none: whoever makes one sets Decision, and what is neither
-// allow nor ask counts as a refusal only where it says deny ([HookAnswer.Denied]).
+// HookAnswer is what the hooks of an event decide together. Whoever makes one sets
+// Decision; only deny refuses ([HookAnswer.Denied]).
 type HookAnswer struct {
 	Decision string // allow, ask or deny
 	Reason   string // of what is not allowed, and of Stop

@@ -243,11 +243,9 @@ func New(c Config) *Run {
 	return &Run{r}
 }
 
-// Begin writes the first event of the run and returns its number in the log.
-// It is called once, before Do.
-//
-// It does not wait for the disk: the caller commits the event before it says that the run
-// has begun. 0 is a log that is closed; then Do must not be called.
+// Begin writes the first event of the run and returns its number in the log. It is called
+// once, before Do. It does not wait for the disk: the caller commits the event before it
+// says that the run has begun. 0 says that the log is closed, and the run is not in it.
 func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	r := run.r
 	r.began, r.asked, r.input = r.Now(), textOfBlocks(input), inputText(input)
