@@ -11,12 +11,16 @@ import (
 
 // Sandbox says what confines the command of a call. The zero Sandbox is none.
 type Sandbox struct {
-	Wall     sandbox.Wall // "" is none
-	Required bool         // the person's settings: commands are refused where there is no wall
-	Exposed  bool         // the workspace has credential files that this wall cannot hide
+	// The wall of this machine; "" is none.
+	Wall     sandbox.Wall
+	Required bool // the person's settings: commands are refused where there is no wall
+	Exposed  bool // the workspace has credential files that this wall cannot hide
 }
 
 // SandboxOf returns what a sandbox is to the gate; nil is none.
+//
+// It looks at the machine at the first call, which runs commands; later ones are
+// cheap.
 func SandboxOf(s *sandbox.Sandbox) Sandbox {
 	if s == nil {
 		return Sandbox{}
@@ -94,6 +98,7 @@ func (r Request) writable() string {
 // Risk returns the tier of a plan here. A command that nothing confines is taken
 // as one that writes, whatever access it asks for, so that what raises a tier
 // raises this one; of its own result it changes nothing.
+// So the same command has the same tier for the gate, the question and the log.
 func (s Sandbox) Risk(p *tool.Plan) tool.Risk {
 	unconfined := p.Access != "" && (!s.Confines() || p.Access == sandbox.Full)
 	if unconfined && (p.Risk == tool.Safe || p.Risk == tool.Low) {

@@ -15,6 +15,10 @@ import (
 // remembers what a person answered for a run or for the session, and whether
 // something was read that others may have written. It is safe for concurrent
 // use.
+//
+// There is one for a session, shared by all its runs, so that an answer for the session
+// counts for each of them. It reads no file but through its Store and never waits for a
+// person: whoever asks is the run.
 type Gate struct {
 	store Store // of answers for always; nil = none are kept
 
@@ -36,9 +40,15 @@ func NewKeeping(store Store) *Gate {
 
 // Request is a question to the gate. Everything but Plan and ID may be zero;
 // what is zero makes the decision stricter.
+//
+// It is a snapshot: the caller reads mode, trust and rules at the moment of the
+// question, and asks again after it has waited.
 type Request struct {
-	ID         tool.Identity
-	Plan       *tool.Plan
+	// Whose call it is. Required; it is part of the digest.
+	ID tool.Identity
+	// The call. Required; must not be modified while the gate looks at it.
+	Plan *tool.Plan
+	// The session's mode; one that is unknown refuses.
 	Approval   Approval
 	Trusted    bool        // the places that the call is about are (spec 4.4, SEC-16)
 	Place      string      // the folder that Trusted is about, for the reason; may be ""
@@ -57,8 +67,13 @@ type Request struct {
 }
 
 // Decision is what the gate says of one plan. The zero Decision refuses.
+//
+// It is for exactly the request that it was made from: Permit checks the digest. Only
+// its user may widen it.
 type Decision struct {
-	Verdict  Verdict
+	// What is to happen.
+	Verdict Verdict
+	// The tier that the decision was made for: the plan's, or a higher one.
 	Risk     tool.Risk
 	Digest   string    // of the plan that was decided about
 	Why      string    // for people and the model: why it asks, or why not
@@ -79,6 +94,10 @@ func (d Decision) Widen() Decision {
 }
 
 // Authorize decides about a plan. It changes nothing.
+//
+// It does not wait but for the store's file where answers for always are looked at.
+// r.Plan and r.ID must be set. The reason in Why is a sentence for the person and the
+// model, escaped where it quotes.
 func (g *Gate) Authorize(r Request) Decision {
 	p := r.Plan
 	d := Decision{Risk: p.Risk, Digest: p.Digest(r.ID), Why: p.Why, Covers: p.Covers}
@@ -217,6 +236,9 @@ func (g *Gate) offer(d *Decision, p *tool.Plan, longer bool) {
 	}
 }
 
+// decideUntrusted decides about a call in a folder that is not trusted: the table's last
+// row, and nothing is started there. Where it cannot be told whether a folder is trusted
+// it counts as one that is not, and the reason says so.
 func decideUntrusted(d Decision, r Request) Decision {
 	place := "this folder"
 	if r.Place != "" && r.Place != r.Folder {
@@ -236,6 +258,7 @@ func decideUntrusted(d Decision, r Request) Decision {
 	return d
 }
 
+// refusal says why a call is refused by the table.
 func refusal(r Request, risk tool.Risk) string {
 	p := r.Plan
 	switch {
@@ -252,6 +275,8 @@ func refusal(r Request, risk tool.Risk) string {
 // is the run's context: the token dies with it. An answer that holds longer is
 // kept first: one for always that cannot be written down is no yes. The error is
 // fault.Denied, or what the store says.
+//
+// The token may be spent once, by [tool.Plan.Run]. It may wait for the store to write.
 func (g *Gate) Permit(run context.Context, r Request, d Decision, o Outcome) (*tool.Token, error) {
 	if d.Digest == "" || d.Digest != r.Plan.Digest(r.ID) {
 		return nil, fault.New(fault.Denied, "guard.permit", "%s is not the call that was decided about", r.Plan.Tool)

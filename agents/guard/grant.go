@@ -16,25 +16,34 @@ import (
 
 // Grant is an answer that is remembered, for one agent, tool and shape of
 // arguments (spec 4.3).
+//
+// It is a value that can be stored: its members say everything that a later call
+// is compared with. Two answers for the same have the same ID, so keeping one
+// twice changes nothing.
 type Grant struct {
 	ID      string  // made of the rest: the same answer has the same
 	Scope   Outcome // Run, Session or Always
 	Session string  // "" for Always
 	Run     string  // "" but for Run
+	// Whose calls it covers; an answer for one agent is none for another.
 	Agent   string
 	Project string // the folder that the agent comes with; "" for the person's own and ours
-	Tool    string
-	Folder  string         // that the calls run in
-	Shape   string         // of the arguments, as in [tool.Plan]; "" for commands
-	Access  sandbox.Access // of commands: this, and what it includes
-	Argv    []string       // of commands: the words of one
-	Prefix  bool           // of commands: of all that begin with Argv
-	Covers  string         // what it covers, for people
-	Since   time.Time      // of Always; set by the store
+	// The canonical name of the tool.
+	Tool   string
+	Folder string         // that the calls run in
+	Shape  string         // of the arguments, as in [tool.Plan]; "" for commands
+	Access sandbox.Access // of commands: this, and what it includes
+	Argv   []string       // of commands: the words of one
+	Prefix bool           // of commands: of all that begin with Argv
+	Covers string         // what it covers, for people
+	Since  time.Time      // of Always; set by the store
 }
 
 // Store keeps the answers for always of one workspace
 // (~/.gemini/agentls/permissions.json, SEC-24). It is safe for concurrent use.
+//
+// Whoever implements it writes a grant down before Keep returns, since the call
+// runs then.
 type Store interface {
 	// Grants returns what is kept. With an error nothing is: it fails closed.
 	Grants() ([]Grant, error)
@@ -62,6 +71,8 @@ func covers(p *tool.Plan) string {
 	return strings.Join(all, ", and ")
 }
 
+// coversOne says it of one command, with the folder where that is another than
+// the shown one.
 func coversOne(p *tool.Plan, one tool.Words) string {
 	text := fmt.Sprintf("exactly %s with access %s", commandLine(one.Argv), p.Access)
 	if one.Folder != p.Preview.Cwd {
@@ -70,6 +81,8 @@ func coversOne(p *tool.Plan, one tool.Words) string {
 	return text
 }
 
+// commandLine returns words as a person reads a command: escaped, and quoted
+// where a shell would have to.
 func commandLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
@@ -119,6 +132,7 @@ func (g Grant) name() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// memory returns what the gate finds the grant by.
 func (g Grant) memory() memory {
 	key := g.Shape
 	if key == "" {
@@ -129,6 +143,7 @@ func (g Grant) memory() memory {
 }
 
 // keep remembers an answer.
+// The error is the store's, and then nothing is kept.
 func (g *Gate) keep(r Request, d Decision, o Outcome) error {
 	all := grants(r, d, o)
 	if o == Always {
@@ -249,6 +264,7 @@ func (r Request) granted() bool {
 
 // Grants returns the answers for runs and the session, in no particular order.
 // Those for always are the store's.
+// They are copies.
 func (g *Gate) Grants() []Grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -274,6 +290,7 @@ func (g *Gate) ForgetGrant(id string) bool {
 }
 
 // Forget drops what was kept for a run that has ended.
+// Answers for the session stay, and so does the session's taint.
 func (g *Gate) Forget(run string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -300,6 +317,7 @@ func (g *Gate) Taint(run string, t tool.Taint) {
 const maxSources = 3
 
 // TaintBy is Taint by a call, which questions name from then on.
+// call is a line for people, as a plan's title.
 func (g *Gate) TaintBy(run string, t tool.Taint, call string) {
 	g.Taint(run, t)
 	g.mu.Lock()
@@ -323,8 +341,10 @@ func (g *Gate) sources() string {
 }
 
 // TaintOf returns what a run has read that others may have written.
+// The session's is in it. A run that is not known has the session's.
 func (g *Gate) TaintOf(run string) tool.Taint { return g.taintOf(run) }
 
+// taintOf is TaintOf.
 func (g *Gate) taintOf(run string) tool.Taint {
 	g.mu.Lock()
 	defer g.mu.Unlock()

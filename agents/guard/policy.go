@@ -3,29 +3,44 @@ package guard
 import "github.com/agentls/agentls/agents/tool"
 
 // Verdict is what is to happen with a call. The zero Verdict refuses.
+//
+// Who may act on it: Auto runs without a question, Ask needs a person's yes, Refuse
+// is told to the model with the reason.
 type Verdict uint8
 
 // The verdicts, strictest first.
 const (
+	// The call does not run.
 	Refuse Verdict = iota
+	// A person is asked first.
 	Ask
+	// The call runs.
 	Auto
 )
 
 // Approval is a session's mode (spec 4.2): how much runs without asking.
+//
+// A delegated run has the stricter of its own and its caller's. The values are those
+// of the wire and of the settings.
 type Approval string
 
 // The modes, strictest first. ByDefault is what a session has when nobody chose.
 const (
-	Plan  Approval = "plan"
-	Asks  Approval = "ask"
+	// Reads only: to look and to plan.
+	Plan Approval = "plan"
+	// Whatever changes something is asked about.
+	Asks Approval = "ask"
+	// Edits of files that can be undone run without a question.
 	Edits Approval = "edits"
-	Free  Approval = "auto"
+	// All up to medium runs without a question; high and protected calls are still
+	// asked about.
+	Free Approval = "auto"
 
 	ByDefault = Asks
 )
 
 // Valid reports whether a is one of the modes.
+// "" is none of them.
 func (a Approval) Valid() bool { _, ok := policy[a]; return ok }
 
 // Verdict returns what the mode says of calls of a risk in a trusted folder. A mode
@@ -47,17 +62,24 @@ var policy = map[Approval][tool.Risks]Verdict{
 var untrusted = [tool.Risks]Verdict{tool.Safe: Auto}
 
 // Outcome is a person's answer to a question (spec 4.3).
+//
+// The values are those of the wire (agents/confirm).
 type Outcome string
 
 // The outcomes. Anything else is Reject.
 const (
-	Once    Outcome = "once"
-	Run     Outcome = "run"
+	// For this call only.
+	Once Outcome = "once"
+	// For the same shape of call to the end of this run.
+	Run Outcome = "run"
+	// The same, for this session.
 	Session Outcome = "session"
 	Always  Outcome = "always" // in this workspace; kept on disk
-	Modify  Outcome = "modify"
-	Reject  Outcome = "reject"
-	Cancel  Outcome = "cancel" // ends the run
+	// The person changed the arguments; the call is planned and decided about anew.
+	Modify Outcome = "modify"
+	// No; the model is told, with what the person said.
+	Reject Outcome = "reject"
+	Cancel Outcome = "cancel" // ends the run
 )
 
 // Yes reports whether o lets the call run as it was shown.

@@ -26,6 +26,8 @@ const (
 
 // Error is a failure of a provider. Its text is the provider's message and
 // never holds a key.
+//
+// It may be shared; whoever adds to a message copies it first.
 type Error struct {
 	Class      Class
 	Status     int           // HTTP; 0 without an answer

@@ -27,6 +27,8 @@ import (
 )
 
 // A Model turns a conversation into the next message of it.
+//
+// Safe for concurrent use: one value answers all runs with a key.
 type Model interface {
 	// Generate streams one answer. It yields chunks as they arrive; the last
 	// chunk of a complete answer, and no other, has Answer set. An error is
@@ -44,6 +46,7 @@ type Model interface {
 type Searcher interface {
 	Model
 	// Searches reports whether the model of that id can.
+	// It answers from what is known, without asking the provider.
 	Searches(id string) bool
 }
 
@@ -51,6 +54,8 @@ type Searcher interface {
 type Embedder interface {
 	Model
 	// Embed returns the vector of a text. The error is an *Error or the context's.
+	// The vector has Dimension members, where that is not 0, and is the caller's.
+	// It waits for the network, bounded by ctx only.
 	Embed(ctx context.Context, req *Embedding) ([]float32, error)
 }
 
@@ -63,18 +68,25 @@ type Embedding struct {
 }
 
 // Request is one question to a model.
+//
+// Whoever makes one must not change it while a stream of it goes on, nor what it
+// points to.
 type Request struct {
 	Model    string    // an id, resolved: neither an alias nor "inherit"
 	System   string    // the system prompt
 	Messages []Message // alternating, the first and the last by the user
-	Tools    []Declaration
-	Options  Options
-	Asker    Asker // who asks; providers send nothing of it
+	// What the model may call; in a fixed order, so that a provider's cache of the
+	// prompt holds. None with Options.Search.
+	Tools   []Declaration
+	Options Options
+	Asker   Asker // who asks; providers send nothing of it
 }
 
 // Asker says who asks a model, and what for.
 type Asker struct {
-	Run     string
+	// The run that asks; "" outside of runs.
+	Run string
+	// The agent that asks.
 	Agent   string
 	Purpose string // "" = a turn of the agent's; route, summary, correction, search, aside
 	Call    string // the tool's call that asks; "" = none
@@ -83,7 +95,9 @@ type Asker struct {
 // Options are what an agent says about how the model answers. The zero value
 // leaves all to the model.
 type Options struct {
-	Temperature    *float64
+	// Nil leaves it to the model.
+	Temperature *float64
+	// 0 to 1; nil leaves it to the model.
 	TopP           *float64
 	ThinkingBudget *int   // tokens; -1 = unlimited
 	ThinkingLevel  string // minimal, low, medium, high; "" = the model's
@@ -103,7 +117,9 @@ type Role string
 
 // The roles. Results of tools are the user's.
 const (
-	User  Role = "user"
+	// What the person says, and what tools give.
+	User Role = "user"
+	// What the model says.
 	Reply Role = "model"
 )
 
@@ -141,11 +157,14 @@ type Call struct {
 
 // Result is what came of a call, as a model is told.
 type Result struct {
-	ID      string `json:"id"` // of the call
-	Name    string `json:"name"`
+	ID string `json:"id"` // of the call
+	// The tool that was called, as in the call.
+	Name string `json:"name"`
+	// What the model reads, also of a failure.
 	Content string `json:"content"`
-	Error   bool   `json:"error,omitempty"`
-	Blob    string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut or kept apart
+	// Content tells a failure.
+	Error bool   `json:"error,omitempty"`
+	Blob  string `json:"blob,omitempty"` // SHA-256 of the whole, where Content is cut or kept apart
 	// Media are images and documents that came of the call besides. A provider
 	// sends them with the result, or after the results of the message.
 	Media []Media `json:"media,omitempty"`
@@ -153,6 +172,7 @@ type Result struct {
 
 // Media is data that is not text.
 type Media struct {
+	// As image/png or application/pdf.
 	MimeType string `json:"mimeType"`
 	Blob     string `json:"blob,omitempty"` // SHA-256 of the data in the session's blobs
 	Data     []byte `json:"-"`              // the data itself, where it is at hand
@@ -167,11 +187,16 @@ type Chunk struct {
 }
 
 // Answer is a complete answer.
+//
+// It belongs to whoever got it from the stream, who may change it: the run puts
+// its own ids into the calls.
 type Answer struct {
-	Message  Message // Role Reply; the calls' ids are the provider's or ""
-	Finish   Finish
-	Blocked  string // the category, when Finish is Blocked
-	Detail   string // the provider's own words on how it finished; may be ""
+	Message Message // Role Reply; the calls' ids are the provider's or ""
+	// Why it ended; never "".
+	Finish  Finish
+	Blocked string // the category, when Finish is Blocked
+	Detail  string // the provider's own words on how it finished; may be ""
+	// What it used; zero, with Counted false, where the provider does not tell.
 	Usage    Usage
 	Counted  bool   // Usage came from the provider
 	Version  string // of the model, as the provider names it; may be ""
@@ -201,12 +226,20 @@ const (
 
 // Usage counts the tokens of an answer, or of several. Thought tokens are not
 // part of OutputTokens; cached ones are part of InputTokens.
+//
+// All are counts of tokens and never negative in an answer that is believed;
+// whoever reads a provider's numbers checks that.
 type Usage struct {
-	InputTokens   int `json:"inputTokens"`
-	OutputTokens  int `json:"outputTokens"`
-	CachedTokens  int `json:"cachedTokens"`
+	// What was sent: prompt, tools and conversation; cached ones too.
+	InputTokens int `json:"inputTokens"`
+	// What came as text and calls.
+	OutputTokens int `json:"outputTokens"`
+	// Those of the input that the provider had cached.
+	CachedTokens int `json:"cachedTokens"`
+	// What the model thought; priced as output.
 	ThoughtTokens int `json:"thoughtTokens"`
-	TotalTokens   int `json:"totalTokens"`
+	// The provider's own sum.
+	TotalTokens int `json:"totalTokens"`
 }
 
 // Add returns the sum of u and v.

@@ -46,11 +46,15 @@ type hold struct {
 }
 
 // NewRetries returns the whole budget of a key that nobody has asked with.
+//
+// now must be safe for concurrent use. There is one for each key, for the life of the
+// daemon.
 func NewRetries(now func() time.Time) *Retries {
 	return &Retries{now: now, left: burst * refill, since: now(), holds: make(map[string]*hold)}
 }
 
 // Take reports whether another attempt may be made, and counts it.
+// It does not wait; a nil Retries permits all.
 func (r *Retries) Take() bool {
 	if r == nil {
 		return true
@@ -66,6 +70,7 @@ func (r *Retries) Take() bool {
 }
 
 // RecordAnswer says that a model has answered: the provider is there.
+// Called once for each answer, whatever attempt it came of.
 func (r *Retries) RecordAnswer() {
 	if r == nil {
 		return

@@ -28,6 +28,8 @@ type When struct {
 }
 
 // Facts are what a rule may ask about a run.
+// They are taken once, when the run begins: a run does not change its model
+// because its context grew.
 type Facts struct {
 	Tokens int      // of the context, the new input counted
 	Images bool     // whether there are images in it
@@ -46,6 +48,7 @@ func Choose(routes []Route, f Facts) (model string, ok bool) {
 	return "", false
 }
 
+// holds reports whether all that is given holds of f.
 func (w When) holds(f Facts) bool {
 	if f.Tokens < w.MinTokens || (w.MaxTokens > 0 && f.Tokens > w.MaxTokens) ||
 		(w.Images != nil && *w.Images != f.Images) || (w.Mode != "" && w.Mode != f.Mode) {

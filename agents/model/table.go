@@ -17,6 +17,11 @@ import (
 var builtin string
 
 // Entry is what the table knows of a model. Ids are data: no code names one.
+//
+// The JSON form is a row of models.json and of the setting model.table. An
+// Entry is a value, but its slices are shared with the table and must not be
+// modified. The zero Entry is a model of which nothing is known: no window, no
+// price, no thinking.
 type Entry struct {
 	// ID is the provider's name of the model. In a row for all models that the
 	// table does not name it ends in "*".
@@ -48,7 +53,8 @@ type Entry struct {
 
 // Price is what tokens cost, in USD for a million of them.
 type Price struct {
-	UpTo   int     `json:"upTo,omitempty"` // for requests of at most so many input tokens; 0 = any
+	UpTo int `json:"upTo,omitempty"` // for requests of at most so many input tokens; 0 = any
+	// Of what was sent and was not cached.
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`           // thoughts too
 	Cached float64 `json:"cached,omitempty"` // 0 = as Input
@@ -94,6 +100,7 @@ func (t *Table) Set(extra ...Entry) {
 // in the row of the binary with that id or, where there is none, in that of the
 // pattern that fits: a person can correct a price and say no more. The error
 // says what is wrong with the row, unknown fields too.
+// The error is for the person who wrote the row.
 func ParseEntry(row []byte) (Entry, error) {
 	var own Entry
 	if err := decodeStrictly(row, &own); err != nil {
@@ -178,8 +185,10 @@ func (e Entry) Check() error {
 	return nil
 }
 
+// reserved reports whether a name means something else than a model.
 func reserved(name string) bool { return name == "" || name == "inherit" || name == Auto }
 
+// load returns the rows, which it reads at the first call and after Set.
 func (t *Table) load() []Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,6 +200,7 @@ func (t *Table) load() []Entry {
 	return t.rows
 }
 
+// byID returns the first row of an id, patterns included.
 func (t *Table) byID(id string) (Entry, bool) {
 	for _, e := range t.load() {
 		if e.ID == id {
@@ -239,9 +249,9 @@ func (t *Table) Describe(id string) Entry {
 
 // Resolve turns what an agent or a person wrote into an id to ask for. Name ""
 // and "inherit" stand for fallback, which may be an alias too. A retired model
-// becomes its successor: [Table.Retired] tells. Known is whether the table
-// names the model; an unknown id is returned as it is, with what its pattern
-// says (any gemini-* has one).
+// becomes its successor, which [Table.Successor] tells. Known is whether the
+// table names the model; an unknown id is returned as it is, with what its
+// pattern says (any gemini-* has one).
 func (t *Table) Resolve(name, fallback string) (id string, e Entry, known bool) {
 	if name == "" || name == "inherit" {
 		name = fallback
@@ -276,6 +286,7 @@ func (t *Table) Successor(idOrAlias string) (successor Entry, retired bool) {
 	return next, true
 }
 
+// retired reports whether a row's day has come.
 func (t *Table) retired(e Entry) bool {
 	if e.Retired == "" || t.now == nil {
 		return false
@@ -285,6 +296,8 @@ func (t *Table) retired(e Entry) bool {
 }
 
 // Entries returns all rows that name a model, those of settings first.
+// A row that settings replaced is there once. The slice is the caller's, what
+// it points to is not.
 func (t *Table) Entries() []Entry {
 	var all []Entry
 	seen := make(map[string]bool)
@@ -297,6 +310,7 @@ func (t *Table) Entries() []Entry {
 	return all
 }
 
+// bare returns an id without the prefixes that people copy from other tools.
 func bare(id string) string {
 	for _, prefix := range []string{"models/", "gemini/", "google/"} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok {
@@ -309,6 +323,7 @@ func bare(id string) string {
 // Cost returns the price in USD of one answer of a model (not of a sum of
 // answers: the price of a token may depend on the size of its request). It is
 // not known if the table has no prices for the model or u is not a count.
+// Cached tokens that are more than the input count as the input.
 func Cost(e Entry, u Usage) (usd float64, known bool) {
 	if len(e.Prices) == 0 || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
 		return 0, false

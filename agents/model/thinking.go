@@ -115,6 +115,8 @@ func (e Entry) budgetOf(level string) (int, bool) {
 	}
 }
 
+// nearest returns the level that the model takes for one that is wanted: the
+// same, the next higher, else its highest.
 func (e Entry) nearest(want string) string {
 	all := levels()
 	i := slices.Index(all, want)

@@ -13,7 +13,7 @@ import (
 // Enclosure is the wall of a process that settings describe: an MCP server, a hook, a guard's
 // validator. The zero Enclosure is no wall.
 type Enclosure struct {
-	// What makes the wall; nil = there is none on this machine, and then none is asked for.
+	// What makes the wall; nil = none is put around the process.
 	Sandbox *sandbox.Sandbox
 	// What the process is let do; "" and Full = no wall.
 	Access sandbox.Access

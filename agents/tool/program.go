@@ -41,12 +41,13 @@ type Ended struct {
 	Uncleared      error    // why its wall could not be cleaned up
 }
 
-// Run runs the program, and ends what it leaves behind. The error says, after "it", why
-// it did not come to its end.
+// Run runs the program, and ends what it leaves behind. The error says, after "it", why it
+// did not come to its end.
 //
 // It returns when the program and what it started have ended, its pipes are closed and its
-// wall is cleaned up. When ctx ends the program is ended: TERM, then KILL to its group;
-// the error is ctx's then. An exit code other than 0 is no error.
+// wall is cleaned up. When ctx ends the program is ended: TERM, then KILL to its group.
+// That is no error by itself, as an exit code other than 0 is none: the caller looks at
+// ctx.
 func (p *Program) Run(ctx context.Context) (e Ended, err error) {
 	job := process.NewJob(process.Options{Dir: p.Dir, Environ: p.Environ, Now: p.Now})
 	defer job.Output.Close()

@@ -22,7 +22,8 @@ const (
 	// Writes a place that decides what runs (SEC-17): a person is asked each
 	// time.
 	Protected
-	// Is refused with any answer.
+	// Is refused in every mode; asked where the person's settings say
+	// security.critical: ask.
 	Catastrophic
 )
 

@@ -11,6 +11,9 @@ import (
 // RunBackground starts a command by start, tells started how that went, and
 // returns when the command has exited by itself with all that it started or,
 // after run has ended, all of that is gone. It releases the job.
+//
+// started must have room for one value or a reader; exactly one is sent. It
+// blocks as long as the command runs and belongs on a goroutine of its own.
 func (j *Job) RunBackground(run context.Context, start func() (*Child, error), started chan<- Started) {
 	c, err := start()
 	if err != nil {
@@ -34,12 +37,16 @@ func (j *Job) RunBackground(run context.Context, start func() (*Child, error), s
 
 // Started is how the start of a process went.
 type Started struct {
+	// Of the command; 0 where it did not start.
 	PID int
+	// Why it did not start; nil where it did.
 	Err error
 }
 
 // Linger keeps what the job's commands left behind until it ends by itself or
 // ctx does; then it ends it and releases the job.
+//
+// It is called instead of Release when the call itself is over.
 func (j *Job) Linger(ctx context.Context) {
 	over := make(chan struct{})
 	var waiting conc.WaitGroup

@@ -21,6 +21,8 @@ import (
 // Child is a process of a job. The thread that forked it is kept for as long as
 // it lives: the kernel ends the process when that thread, and so the daemon, is
 // gone (REL-76).
+//
+// It belongs to its job, which waits for it; [Job.Wait] tells how it ended.
 type Child struct {
 	PID int // of the command
 
@@ -32,6 +34,9 @@ type Child struct {
 
 // Start starts a process as a child of the daemon. The kernel ends it with the
 // daemon, but not what it has started itself.
+// cmd comes from [Job.Command]. What it writes to an io.Writer is copied until it
+// ends, and a moment longer for what holds the pipe. The error says that it did not
+// start, [ErrEnded] that the job is ending.
 func (j *Job) Start(cmd *exec.Cmd) (*Child, error) { return j.start(cmd, leader) }
 
 // StartContainer starts a process in which the command is contained: all that
@@ -40,6 +45,9 @@ func (j *Job) Start(cmd *exec.Cmd) (*Child, error) { return j.start(cmd, leader)
 // command at once.
 func (j *Job) StartContainer(cmd *exec.Cmd) (*Child, error) { return j.start(cmd, container) }
 
+// start starts a process on a goroutine that stays locked to its thread until the
+// process has ended: the kernel's death signal goes by the thread that forked, and Go
+// would end an idle one.
 func (j *Job) start(cmd *exec.Cmd, r role) (*Child, error) {
 	var out outputs
 	if err := out.attach(cmd, cmd.Stdout, cmd.Stderr); err != nil {
@@ -86,6 +94,10 @@ func (j *Job) StartConfined(cmd *exec.Cmd, limits *os.File) (*Child, error) {
 	return j.startHelper(cmd, helper.Confine, limits)
 }
 
+// startHelper starts the reaper, which starts the command and tells by the pipe when
+// it has, and how it ended. Two goroutines follow: one waits for the reaper, the other
+// reads the pipe. The command counts as exited when its status has come and its output
+// was read; the reaper stays while anything is left below it.
 func (j *Job) startHelper(cmd *exec.Cmd, name string, limits *os.File) (*Child, error) {
 	status, theirs, err := os.Pipe()
 	if err != nil {
@@ -175,6 +187,9 @@ func readStatus(lines *bufio.Scanner) Status {
 }
 
 // outputs are the pipes through which the output of a command comes.
+//
+// They are pipes of our own and not exec's, since these would wait for whatever still
+// holds them: a command that left a server behind would never count as ended.
 type outputs struct {
 	to      []io.Writer
 	ours    []*os.File

@@ -13,4 +13,18 @@
 // what that process started by itself is not, unless a pid namespace does it.
 //
 // Linux is what is tested.
+//
+// # The life of a job
+//
+// [NewJob], then [Job.Run] around the starts and waits of its commands, then
+// [Job.Release], and [Output.Close] last. Run ends everything when its context
+// ends: TERM to all, two seconds, KILL, and a sweep until nothing is found.
+// What goes on after the call ([Job.RunBackground], [Job.Linger]) ends with the
+// run in the same way. No method waits without a bound for a process that was
+// killed: one that the kernel does not let go of is [ErrStuck], and is told
+// ([Job.Survivors]).
+//
+// child.go starts, output.go collects, plain.go makes text of it, process_*.go
+// has what a system calls a group, and environ.go and find.go what a process is
+// given. Package helper is the program that the reaper runs.
 package process

@@ -64,6 +64,8 @@ func secret(value string) bool {
 	return strings.Contains(host, "@")
 }
 
+// cleanPath returns the absolute folders of a PATH: a relative one would be of
+// whatever folder a command runs in.
 func cleanPath(value string) string {
 	folders := slices.DeleteFunc(filepath.SplitList(value), func(f string) bool { return !filepath.IsAbs(f) })
 	return strings.Join(folders, string(filepath.ListSeparator))

@@ -9,6 +9,8 @@ import (
 
 // Find returns the path of a program as a process in dir would find it: as it is named,
 // or in the folders of PATH. env are the process's own variables besides environ.
+// The path may be relative to dir only where the name has a separator, and then need not exist; the
+// start says so. The error is for the person who wrote the name.
 func Find(command, dir string, env, environ []string) (string, error) {
 	if filepath.IsAbs(command) {
 		return command, nil

@@ -31,7 +31,12 @@ const (
 
 // Output collects what the commands of a job write, within bounds. It is safe
 // for concurrent use.
+//
+// A reader of its texts gets what has come so far. Close it once, when nothing is
+// read any more.
 type Output struct {
+	// What the commands of the job write to; both may be given to several
+	// commands.
 	Stdout, Stderr *Stream
 
 	mu       sync.Mutex
@@ -57,6 +62,8 @@ type Stream struct {
 	total int64  // bytes of plain text
 }
 
+// newOutput returns the output of a job; the file for what is long is made in
+// folder when it is needed.
 func newOutput(folder string, now func() time.Time) *Output {
 	o := &Output{folder: folder, now: now, last: now(), full: make(chan struct{}, 1)}
 	o.room.L = &o.mu
@@ -83,6 +90,8 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// add takes plain text in: for the report, the beginning and the end. The lock is
+// held.
 func (s *Stream) add(text string) {
 	s.total += int64(len(text))
 	if s.reported < maxProgress && !s.deaf {
@@ -131,6 +140,8 @@ func (o *Output) keep(p []byte) {
 
 // CreateScratch creates a file for output in folder, which need not exist yet;
 // "" is the system's.
+// It is readable for its owner only, and the caller's to close and remove.
+// pattern is as in os.CreateTemp.
 func CreateScratch(folder, pattern string) (*os.File, error) {
 	if folder != "" {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -141,6 +152,7 @@ func CreateScratch(folder, pattern string) (*os.File, error) {
 }
 
 // Text returns what came on the stream: its beginning and end if it was long.
+// It is valid UTF-8 and plain, also where it was cut.
 func (s *Stream) Text() string { return s.TextTo(maxHead + maxTail) }
 
 // TextTo is [Stream.Text] with at most limit bytes of what came, and a note of
@@ -200,6 +212,7 @@ func (o *Output) Whole() io.ReadCloser {
 // spool is a file that is removed when it is closed.
 type spool struct{ *os.File }
 
+// Close closes the file and removes it, where it is not gone already.
 func (s spool) Close() error {
 	err := s.File.Close()
 	_ = os.Remove(s.Name()) // it is, mostly

@@ -26,6 +26,7 @@ const (
 )
 
 // Convert returns the plain text of p, which follows what was given before.
+// The result is valid UTF-8.
 func (t *Plain) Convert(p []byte) string {
 	if len(t.kept) > 0 {
 		p = append(t.kept, p...)
@@ -72,6 +73,7 @@ func (t *Plain) Flush() string {
 	return ""
 }
 
+// step takes one character in.
 func (t *Plain) step(b *bytes.Buffer, r rune) {
 	switch t.state {
 	case stEscape:

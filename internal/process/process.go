@@ -27,6 +27,8 @@ const (
 const marker = "AGENTLS_CALL"
 
 // Options are what a job needs to know.
+//
+// It is read once, by NewJob. Now must be safe for concurrent use.
 type Options struct {
 	Dir     string           // its commands run here
 	Environ []string         // as os.Environ returns it; only what [Environ] lets through is used
@@ -63,6 +65,8 @@ func NewJob(o Options) *Job {
 
 // Command returns a process of the job that is not started yet. args has the
 // program's name first; extra are further variables.
+// The process gets no input unless the caller sets it. cmd.Stdout and Stderr
+// are the caller's to set.
 func (j *Job) Command(path string, args, extra []string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.Args = args
@@ -99,6 +103,8 @@ var ErrStuck = errors.New("it cannot be ended: it waits for the system")
 
 // Wait waits until a process has ended and its output was read. The error says
 // that it did not run, or that it cannot be ended.
+// It has no context: a caller that must not wait ends the job, after which it
+// returns within the bounds of the package doc.
 func (j *Job) Wait(c *Child) (Status, error) {
 	select {
 	case <-c.exited:
@@ -110,6 +116,10 @@ func (j *Job) Wait(c *Child) (Status, error) {
 
 // Run calls do, passes the output on to progress as it comes, and ends all
 // processes of the job when ctx ends first. It returns what do returns.
+//
+// progress is called on one goroutine, and not after Run has returned. do must
+// return when the processes have ended, as Wait does. The end of ctx is no
+// error of Run by itself.
 func (j *Job) Run(ctx context.Context, progress func(string), do func() error) error {
 	done := make(chan struct{})
 	var err error
@@ -211,6 +221,8 @@ func (j *Job) signal(what signal) {
 }
 
 // Remaining returns the living processes of the job.
+// It reads /proc, some microseconds for each process of the machine. For the
+// goroutine that ends the job.
 func (j *Job) Remaining() []Found {
 	found := find(j.mark, j.known, j.groups.reaperPIDs())
 	j.known = make(map[int]Found, len(found))
@@ -225,6 +237,7 @@ func (j *Job) Remaining() []Found {
 func (j *Job) Survivors() []Found { return j.stuck }
 
 // Kill ends what remains of a job whose commands have exited.
+// It asks first, but waits only as long as the sweep does.
 func (j *Job) Kill() {
 	j.signal(terminate)
 	j.sweep()

@@ -44,6 +44,10 @@ func (w bubblewrap) namespaces(hostNetwork bool) []string {
 
 // arguments returns the arguments of bubblewrap for what a command sees, but for
 // descriptors and the command itself.
+//
+// The order is bubblewrap's order of mounting: a later one lies over an earlier one, so
+// parents come first and what is strict last. Places that are missing are left out:
+// bubblewrap would make them on the person's disk.
 func (w bubblewrap) arguments(mounts []mount, hostNetwork bool) []string {
 	args := w.namespaces(hostNetwork)
 	var system []mount
@@ -125,6 +129,10 @@ func limitProc() []string {
 }
 
 // useBubblewrap has the box's command started by bubblewrap.
+//
+// Rules, arguments and this program reach bubblewrap as files in memory, by descriptor:
+// a list of arguments may be longer than a command line, and other users could read it
+// in /proc.
 func (b *Box) useBubblewrap() error {
 	for _, folder := range b.spec.Folders {
 		if folder == string(filepath.Separator) {

@@ -30,6 +30,7 @@ func (s *Sandbox) cacheFolder() string { return filepath.Join(s.State, "cache") 
 // secrets.
 func (s *Sandbox) configFolder() string { return filepath.Join(s.State, "command-config") }
 
+// cache returns the folder of one cache.
 func (s *Sandbox) cache(name string) string { return filepath.Join(s.cacheFolder(), name) }
 
 // makeState makes the folders of commands. A command writes among the caches: what
@@ -159,6 +160,7 @@ func (s *Sandbox) writeConfig() error {
 	return failed
 }
 
+// readHome returns a file of the person's home; nil for one that cannot be read.
 func (s *Sandbox) readHome(name string) []byte {
 	data, err := os.ReadFile(filepath.Join(s.Home, filepath.FromSlash(name)))
 	if err != nil {
@@ -233,6 +235,9 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 
 // CleanCache removes from the caches what was used the longest ago until they are
 // small enough. It may run beside commands: what they miss they make again.
+//
+// It walks all caches, which takes seconds for full ones; ctx ends it between two
+// folders.
 func (s *Sandbox) CleanCache(ctx context.Context) error { return s.cleanCache(ctx, MaxCache) }
 
 // cleanCache is CleanCache to a size. Go's build cache goes by its folders of

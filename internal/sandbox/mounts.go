@@ -105,6 +105,9 @@ func existing(paths []string) []string {
 
 // mounts returns what there is behind the wall for a command, parents before
 // what lies in them. It is for walls that mount.
+//
+// It reads the disk: what is not there is left out, and links are resolved, as the wall
+// can only mount what exists.
 func (s *Sandbox) mounts(spec Spec) []mount {
 	var all []mount
 	add := func(kind mountKind, paths ...string) {
@@ -230,6 +233,8 @@ func gitNames(dir string) []string {
 	return out
 }
 
+// gitNamesAt returns those of one repository: hooks and configuration, and what leads
+// git to another repository's.
 func gitNamesAt(dir string) []string {
 	var out []string
 	for _, name := range []string{"hooks", "config", "config.worktree", "info", "commondir",
@@ -261,11 +266,13 @@ func gitFolders(dir string, depth int) []string {
 	return out
 }
 
+// exists reports whether something is at a path, a link that leads nowhere too.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
+// isFolder reports whether a folder is at a path; a link to one is none.
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeType == fs.ModeDir

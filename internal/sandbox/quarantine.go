@@ -117,6 +117,10 @@ func (s *Sandbox) placesOf(spec Spec) *places {
 
 // quarantine moves away what is new among the protected places after the command,
 // and puts back what changed where the wall could not prevent that.
+//
+// now are the protected places as they are now; nil where nobody knows. It goes on
+// after an error, so that as much as possible is put right, and returns both what it
+// moved and what it could not.
 func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 	if now == nil {
 		now = b.spec.Protected

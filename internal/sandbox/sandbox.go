@@ -15,6 +15,8 @@ import (
 
 // Access is what a command is let do (spec 4.2, 4.5). Each includes the ones
 // before it. The zero Access is none: nothing runs with it.
+//
+// The zero Access is what a plan has that runs no command.
 type Access string
 
 // The accesses, the narrowest first.
@@ -72,6 +74,9 @@ type Config struct {
 }
 
 // Spec is what one command needs. Paths are absolute and canonical.
+//
+// It describes one moment: places that come to be while the command runs are looked
+// at in Release.
 type Spec struct {
 	Access    Access
 	Folders   []string // workspace folders that may be read, and written where the access writes
@@ -95,6 +100,9 @@ func (s Spec) onlyReads(path string) bool {
 
 // Sandbox confines commands. It is safe for concurrent use; make one for each
 // daemon with [New].
+//
+// It must not be copied. The first call of Wall takes as long as running a few
+// commands does; everything else is quick.
 type Sandbox struct {
 	Config
 	look  sync.Once
@@ -167,6 +175,7 @@ var ErrNoWall = errors.New("there is no sandbox here, and tools.sandbox.mode is 
 
 // Box is one command behind the wall, made by [Sandbox.Confine].
 type Box struct {
+	// What confines the command; None with Full and where there is no wall.
 	Wall Wall
 
 	sandbox *Sandbox
@@ -182,6 +191,10 @@ type Box struct {
 // path, arguments, environment and files. With Full, and where there is no wall,
 // it stays as it is. The caller starts it by [Box.Start] and, whether it was
 // started or not, calls [Box.Release] when all of its processes have ended.
+//
+// spec.Folders must exist; a relative path is a mistake that nothing here notices.
+// On an error nothing has to be released. The errors are for the person: a folder
+// that is gone, a wall that cannot do what the spec asks.
 func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 	if !spec.Access.Valid() {
 		return nil, fmt.Errorf("sandbox: %q is no access", spec.Access)
@@ -239,6 +252,7 @@ func (b *Box) Start(j *process.Job) (*process.Child, error) {
 	return j.StartReaped(b.cmd)
 }
 
+// closeFiles closes our copies of what the command's helpers read.
 func (b *Box) closeFiles() {
 	for _, f := range b.files {
 		_ = f.Close() // it was written whole
@@ -255,6 +269,7 @@ func (b *Box) addFile(f *os.File) int {
 
 // Report is what a command left behind that it must not.
 type Report struct {
+	// In no particular order.
 	Quarantined []Quarantined
 }
 
@@ -269,6 +284,9 @@ type Quarantined struct {
 // places of its folders as they are now; what is new among them is moved to
 // quarantine, unless it only moved and the wall kept it as it was. It is nil where
 // nobody knows: then only what executes in .git folders is looked at.
+//
+// It may be called once, after all processes of the command have ended: what still
+// runs could write after the look.
 func (b *Box) Release(protected []string) (Report, error) {
 	b.closeFiles()
 	err := b.removeTemp()
@@ -291,6 +309,8 @@ func (b *Box) ReleaseShared(protected []string) ([]string, error) {
 	return b.pendingQuarantine(protected), err
 }
 
+// removeTemp removes the command's own folder, also what the command made
+// unreadable.
 func (b *Box) removeTemp() error {
 	if b.temp == "" {
 		return nil

@@ -71,12 +71,16 @@ var (
 	noSuchCall = deny(unix.ENOSYS) // programs then use an older call, whose arguments a filter can see
 )
 
+// deny returns the instruction that fails a call with an error number.
 func deny(errno unix.Errno) bpf.Instruction {
 	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 }
 
 // filter returns the seccomp filter of a command, as an array of struct
 // sock_filter. It denies the calls that are given, too.
+//
+// Denied calls fail with an error and do not kill: programs probe for what they
+// may do. The filter is built for the processor that this program runs on.
 func filter(open sockets, denied ...uint32) ([]byte, error) {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {

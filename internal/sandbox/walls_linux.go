@@ -86,6 +86,7 @@ func explain(out string, err error) string {
 	return fmt.Sprintf("bubblewrap does not work: %v", err)
 }
 
+// isProgram reports whether a file can be executed.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -50,6 +50,7 @@ func readSmall(file string) string {
 	return string(data)
 }
 
+// absolute returns a path of git's, relative ones to base.
 func absolute(path, base string) string {
 	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -68,11 +69,13 @@ func worktreeOf(dir string) string {
 	return ""
 }
 
+// isRepository reports whether a folder looks like a repository of git's.
 func isRepository(dir string) bool {
 	return isFolder(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "HEAD")) &&
 		exists(filepath.Join(dir, "config"))
 }
 
+// isSame reports whether two paths lead to one file.
 func isSame(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
