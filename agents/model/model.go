@@ -53,9 +53,8 @@ type Searcher interface {
 // An Embedder is a Model that can also make vectors of texts.
 type Embedder interface {
 	Model
-	// Embed returns the vector of a text. The error is an *Error or the context's.
-	// The vector has Dimension members, where that is not 0, and is the caller's.
-	// It waits for the network, bounded by ctx only.
+	// Embed returns the vector of a text, which is the caller's. It waits for the
+	// network and heeds ctx. The error is an *Error or the context's.
 	Embed(ctx context.Context, req *Embedding) ([]float32, error)
 }
 

@@ -220,9 +220,8 @@ func (j *Job) signal(what signal) {
 	}
 }
 
-// Remaining returns the living processes of the job.
-// It reads /proc, some microseconds for each process of the machine. For the
-// goroutine that ends the job.
+// Remaining returns the living processes of the job. It reads /proc for each
+// process of the machine. For the goroutine that ends the job.
 func (j *Job) Remaining() []Found {
 	found := find(j.mark, j.known, j.groups.reaperPIDs())
 	j.known = make(map[int]Found, len(found))

@@ -22,47 +22,65 @@ type (
 
 	// AgentInfo is an agent as lists show it.
 	AgentInfo struct {
-		Name          string               `json:"name"`
-		Title         string               `json:"title"`
-		Description   string               `json:"description,omitempty"`
-		Scope         string               `json:"scope"` // project, global, extension, system
-		URI           string               `json:"uri,omitempty"`
-		Folder        string               `json:"folder,omitempty"` // the workspace folder of a project agent, as a URI
-		Dialect       string               `json:"dialect"`          // agentls, gemini-cli, claude, copilot, opencode
-		Model         string               `json:"model"`            // as the file says
-		ResolvedModel string               `json:"resolvedModel"`    // what would be asked
-		Color         string               `json:"color,omitempty"`
-		Version       string               `json:"version,omitempty"`
-		Mode          string               `json:"mode"` // chat, task
-		Tools         []string             `json:"tools"`
-		MCPServers    []string             `json:"mcpServers"`
-		Subagents     []string             `json:"subagents"`
-		Handoffs      []string             `json:"handoffs"`
-		Inputs        json.RawMessage      `json:"inputs,omitempty"`     // JSON Schema
-		State         string               `json:"state"`                // ok, invalid, shadowed, duplicate, untrusted, review
-		ShadowedBy    string               `json:"shadowedBy,omitempty"` // the URI of the winner
-		Problems      []definition.Problem `json:"problems"`
-		CreatedAt     string               `json:"createdAt,omitempty"` // RFC 3339 with ms
-		UpdatedAt     string               `json:"updatedAt,omitempty"`
+		// The name by which it is called; agents of several folders may share one.
+		Name string `json:"name"`
+		// What people are shown for the name.
+		Title string `json:"title"`
+		// What it is for, in a sentence; also what routing goes by.
+		Description string `json:"description,omitempty"`
+		Scope       string `json:"scope"` // project, global, extension, system
+		// The file; absent for an agent of the daemon's own.
+		URI           string `json:"uri,omitempty"`
+		Folder        string `json:"folder,omitempty"` // the workspace folder of a project agent, as a URI
+		Dialect       string `json:"dialect"`          // agentls, gemini-cli, claude, copilot, opencode
+		Model         string `json:"model"`            // as the file says
+		ResolvedModel string `json:"resolvedModel"`    // what would be asked
+		// As the file says, for what an editor shows of it.
+		Color string `json:"color,omitempty"`
+		// As the file says.
+		Version string `json:"version,omitempty"`
+		Mode    string `json:"mode"` // chat, task
+		// The canonical names of the tools that it has.
+		Tools []string `json:"tools"`
+		// The MCP servers whose tools it may call.
+		MCPServers []string `json:"mcpServers"`
+		// The agents that it may delegate to.
+		Subagents []string `json:"subagents"`
+		// The agents that it may pass control to.
+		Handoffs   []string        `json:"handoffs"`
+		Inputs     json.RawMessage `json:"inputs,omitempty"`     // JSON Schema
+		State      string          `json:"state"`                // ok, invalid, shadowed, duplicate, untrusted, review
+		ShadowedBy string          `json:"shadowedBy,omitempty"` // the URI of the winner
+		// The findings in its file.
+		Problems  []definition.Problem `json:"problems"`
+		CreatedAt string               `json:"createdAt,omitempty"` // RFC 3339 with ms
+		// When the file changed last; RFC 3339 with ms.
+		UpdatedAt string `json:"updatedAt,omitempty"`
 	}
 
 	// GetParams names an agent, as "name" or "folder:name".
 	GetParams struct {
+		// The agent's; with the name of a workspace folder before it where several have
+		// one of the name.
 		Name string `json:"name"`
 	}
 
 	// GetResult is an agent whole.
 	GetResult struct {
 		AgentInfo
-		FrontMatter   map[string]any `json:"frontMatter"` // as in the file
-		SystemPrompt  string         `json:"systemPrompt"`
+		FrontMatter map[string]any `json:"frontMatter"` // as in the file
+		// The body of the file, placeholders as they are written.
+		SystemPrompt string `json:"systemPrompt"`
+		// The tools that it is offered in its folder as things are now.
 		ResolvedTools []ResolvedTool `json:"resolvedTools"`
 	}
 
 	// ResolvedTool is a tool that an agent is offered.
 	ResolvedTool struct {
-		Name        string `json:"name"`
-		Risk        string `json:"risk"` // the least that a call of it has
+		// The canonical name.
+		Name string `json:"name"`
+		Risk string `json:"risk"` // the least that a call of it has
+		// As the model is told it.
 		Description string `json:"description"`
 	}
 
@@ -74,9 +92,12 @@ type (
 
 	// DidChangeParams says which agents are other than before.
 	DidChangeParams struct {
-		Revision int      `json:"revision"`
-		Changed  []string `json:"changed"`
-		Removed  []string `json:"removed"`
+		// As of agents/list.
+		Revision int `json:"revision"`
+		// Names of agents that are new or other than before.
+		Changed []string `json:"changed"`
+		// Names of agents that are gone.
+		Removed []string `json:"removed"`
 	}
 )
 

@@ -8,6 +8,7 @@ const Version = 1
 // capabilities.experimental.agents or initializationOptions.agents. A client
 // that says nothing is served by what LSP has (spec 2.6).
 type ClientCapabilities struct {
+	// The version that the client knows, 1.
 	Version       int                 `json:"version"`
 	Activity      *ActivityCapability `json:"activity,omitempty"`      // takes agents/activity
 	Confirm       *ConfirmCapability  `json:"confirm,omitempty"`       // answers agents/confirm
@@ -34,6 +35,7 @@ type ConfirmCapability struct {
 // capabilities.experimental.agents of its answer. What is not built is not
 // advertised.
 type ServerCapabilities struct {
+	// The version of this part of the protocol. Additions keep it.
 	Version     int      `json:"version"`
 	Modes       []string `json:"modes"`                 // of approval
 	Sessions    bool     `json:"sessions,omitempty"`    // agents/session/…, agents/context/…, agents/subscribe

@@ -10,6 +10,7 @@ import (
 type (
 	// SessionDeleteParams names the session that is erased.
 	SessionDeleteParams struct {
+		// Required: what is erased has to be named.
 		Session string `json:"session"`
 	}
 
@@ -36,6 +37,7 @@ type (
 
 	// LeftFile is a file that was not brought back.
 	LeftFile struct {
+		// The file.
 		URI string `json:"uri"`
 		Why string `json:"why"` // in a sentence
 	}
@@ -48,6 +50,8 @@ type (
 
 	// SessionApprovalResult is the mode that the session has now.
 	SessionApprovalResult struct {
+		// One of plan, ask, edits and auto; it holds for calls that are decided about
+		// from now on.
 		Approval string `json:"approval"`
 	}
 
@@ -79,6 +83,7 @@ type (
 
 	// Conflict is a change that was left as it is.
 	Conflict struct {
+		// The file.
 		URI  string `json:"uri"`
 		Hunk string `json:"hunk,omitempty"` // absent = the whole file
 		Why  string `json:"why"`            // in a sentence
@@ -109,7 +114,8 @@ func (p *SessionRewindParams) Check() (string, error) {
 	return checkSeq("toSeq", p.ToSeq)
 }
 
-// checkSeq refuses what is the number of no event.
+// checkSeq refuses what is the number of no event. Whether the session has an
+// event of the number is for the handler to tell.
 func checkSeq(path string, seq uint64) (string, error) {
 	if seq == 0 {
 		return path, fmt.Errorf("is required: the number of an event, from 1")

@@ -8,9 +8,12 @@ import (
 // Codec marshals payloads with the protocol's union-aware encoder. It is ours
 // because the protocol package keeps its own to itself. Field names are matched
 // by case (encoding/json v2), so every field that travels has a tag.
+//
+// It has no state and may be used from any goroutine.
 type Codec struct{}
 
 // Marshal implements [jsonrpc2.Codec]. Raw messages pass as they are.
+// A RawMessage is returned without a copy, so it must not be changed afterwards.
 func (Codec) Marshal(v any) ([]byte, error) {
 	if raw, ok := v.(jsonrpc2.RawMessage); ok {
 		return raw, nil
@@ -19,6 +22,7 @@ func (Codec) Marshal(v any) ([]byte, error) {
 }
 
 // Unmarshal implements [jsonrpc2.Codec].
+// What v gets does not share data's memory. A member that v lacks is ignored.
 func (Codec) Unmarshal(data []byte, v any) error {
 	if raw, ok := v.(*jsonrpc2.RawMessage); ok {
 		*raw = append((*raw)[:0], data...)

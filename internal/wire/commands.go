@@ -15,7 +15,8 @@ type (
 
 	// CustomCommand is a prompt that has a name (spec 9.3).
 	CustomCommand struct {
-		Name        string `json:"name"` // as it is typed behind the slash
+		Name string `json:"name"` // as it is typed behind the slash
+		// What it does, in a line.
 		Description string `json:"description,omitempty"`
 		Scope       string `json:"scope"`               // project, global, extension, server: a prompt of an MCP server
 		Extension   string `json:"extension,omitempty"` // that it comes with
@@ -26,6 +27,7 @@ type (
 	// CommandCall is a custom command that a person typed. Its prompt goes before the
 	// input.
 	CommandCall struct {
+		// As agents/commands has it, without the slash.
 		Name string `json:"name"`
 		Args string `json:"args,omitempty"` // what was typed behind the name
 	}

@@ -21,22 +21,28 @@ type (
 
 	// EditorDiagnostics is the answer about diagnostics.
 	EditorDiagnostics struct {
+		// One for each file.
 		Items []EditorFileDiagnostics `json:"items"`
 	}
 
 	// EditorFileDiagnostics are those of one file.
 	EditorFileDiagnostics struct {
-		URI         string             `json:"uri"`
+		// The file.
+		URI string `json:"uri"`
+		// In any order.
 		Diagnostics []EditorDiagnostic `json:"diagnostics"`
 	}
 
 	// EditorDiagnostic is a Diagnostic of LSP, as far as it is used.
 	EditorDiagnostic struct {
+		// In the negotiated encoding.
 		Range    definition.Range `json:"range"`
 		Severity int              `json:"severity,omitempty"` // 1 error, 2 warning, 3 information, 4 hint; absent = error
 		Code     json.RawMessage  `json:"code,omitempty"`     // a number or a string
-		Source   string           `json:"source,omitempty"`
-		Message  string           `json:"message"`
+		// Who says it, as eslint or rust-analyzer.
+		Source string `json:"source,omitempty"`
+		// As the person sees it.
+		Message string `json:"message"`
 	}
 
 	// EditorLocations is the answer about definitions and references: Location[] of LSP.
@@ -53,9 +59,12 @@ type (
 
 	// EditorSymbol is a SymbolInformation of LSP, as far as it is used.
 	EditorSymbol struct {
-		Name          string         `json:"name"`
-		Kind          int            `json:"kind"` // a SymbolKind of LSP
-		ContainerName string         `json:"containerName,omitempty"`
-		Location      EditorLocation `json:"location"`
+		// As it stands in the text.
+		Name string `json:"name"`
+		Kind int    `json:"kind"` // a SymbolKind of LSP
+		// What holds it, as a class.
+		ContainerName string `json:"containerName,omitempty"`
+		// Where it is declared.
+		Location EditorLocation `json:"location"`
 	}
 )

@@ -6,6 +6,7 @@ type (
 	// FocusParams say where the person is in the editor: the document that is shown, and
 	// what is selected in it. A client sends them at most every 50 ms.
 	FocusParams struct {
+		// The document that is shown.
 		TextDocument  FocusDocument      `json:"textDocument"`
 		Selection     *definition.Range  `json:"selection,omitempty"`     // empty where nothing is selected: the cursor
 		VisibleRanges []definition.Range `json:"visibleRanges,omitempty"` // what of the document is on the screen
@@ -13,6 +14,7 @@ type (
 
 	// FocusDocument names the document.
 	FocusDocument struct {
+		// Of any scheme; a document that is not open is accepted, too.
 		URI string `json:"uri"`
 	}
 )

@@ -13,16 +13,21 @@ type (
 	// GraphResult is a graph as it is shown. Of an agent without one it is who hands over
 	// to whom.
 	GraphResult struct {
-		Agent    string      `json:"agent"`
-		Entry    string      `json:"entry"`
-		Handoffs bool        `json:"handoffs,omitempty"` // the agent has no graph
-		Nodes    []GraphStep `json:"nodes"`
-		Edges    []GraphEdge `json:"edges"`
-		Drawing  string      `json:"drawing"` // in the format that was asked for
+		// Whose graph it is.
+		Agent string `json:"agent"`
+		// The node that is first.
+		Entry    string `json:"entry"`
+		Handoffs bool   `json:"handoffs,omitempty"` // the agent has no graph
+		// In the order of the file.
+		Nodes []GraphStep `json:"nodes"`
+		// In the order of the file.
+		Edges   []GraphEdge `json:"edges"`
+		Drawing string      `json:"drawing"` // in the format that was asked for
 	}
 
 	// GraphStep is a node of a graph.
 	GraphStep struct {
+		// Unique in the graph.
 		Name  string `json:"name"`
 		Does  string `json:"does"`            // debug-analyzer, human, tool bash, graph review
 		State string `json:"state,omitempty"` // in the run: running, waiting, finished, failed, cancelled; absent = it has not begun
@@ -30,6 +35,7 @@ type (
 
 	// GraphEdge is an edge of a graph.
 	GraphEdge struct {
+		// A node.
 		From  string `json:"from"`
 		To    string `json:"to"`              // a node, or END
 		Label string `json:"label,omitempty"` // when it is taken: if: …, else, and of handoffs manual or auto; absent = always

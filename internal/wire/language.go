@@ -26,7 +26,9 @@ type (
 
 	// CreateResult is the file that was made.
 	CreateResult struct {
-		URI      string               `json:"uri"`
+		// The file that was made, or that would be, with dryRun.
+		URI string `json:"uri"`
+		// What it holds.
 		Text     string               `json:"text"`
 		Problems []definition.Problem `json:"problems"` // warnings and hints about it
 		// Notes say what else to know, a sentence each: which agent of the same name it
@@ -48,6 +50,7 @@ type (
 
 	// DeleteResult is the file that is gone.
 	DeleteResult struct {
+		// The file that is gone.
 		URI     string   `json:"uri"`
 		Cleared []string `json:"cleared"` // the sessions in which its context was cleared
 		// Notes say what else to know, a sentence each: why its contexts stay.
@@ -80,26 +83,35 @@ type (
 
 	// ValidateResult has a result for each file, by scope and name.
 	ValidateResult struct {
+		// One for each file.
 		Results []Validation `json:"results"`
 	}
 
 	// Validation is how one file did.
 	Validation struct {
-		Agent  string  `json:"agent"`
-		URI    string  `json:"uri"`
-		Scope  string  `json:"scope"`
-		Passed int     `json:"passed"`
-		Total  int     `json:"total"`
+		// The agent's name; of a file that has none, the file's stem.
+		Agent string `json:"agent"`
+		// The file.
+		URI string `json:"uri"`
+		// Project, global or extension.
+		Scope string `json:"scope"`
+		// How many checks are ok.
+		Passed int `json:"passed"`
+		// How many checks there are.
+		Total int `json:"total"`
+		// In the order in which they are made.
 		Checks []Check `json:"checks"`
 	}
 
 	// Check is one line of a validation.
 	Check struct {
-		Code    string            `json:"code"` // of the finding, or the first that is looked for
-		OK      bool              `json:"ok"`
-		Title   string            `json:"title"`   // what is checked
-		Message string            `json:"message"` // why it failed; "" where it did not
-		Range   *definition.Range `json:"range,omitempty"`
+		Code string `json:"code"` // of the finding, or the first that is looked for
+		// Whether nothing was found.
+		OK      bool   `json:"ok"`
+		Title   string `json:"title"`   // what is checked
+		Message string `json:"message"` // why it failed; "" where it did not
+		// Where the finding stands; absent where the check passed.
+		Range *definition.Range `json:"range,omitempty"`
 	}
 )
 

@@ -25,6 +25,7 @@ type (
 
 	// MemoryStore is one store of records.
 	MemoryStore struct {
+		// What other requests name it by.
 		ID        string `json:"id"`
 		Backend   string `json:"backend"`            // local, redis
 		Scope     string `json:"scope,omitempty"`    // agent, workspace, user
@@ -35,15 +36,21 @@ type (
 		Type      string `json:"type,omitempty"`     // vector, key_value
 		Embedder  string `json:"embedder,omitempty"` // what made the vectors
 		Dimension int    `json:"dimension,omitzero"` // of the vectors
-		Records   int    `json:"records"`
-		Problem   string `json:"problem,omitempty"` // why it cannot be read
+		// How many records it has.
+		Records int    `json:"records"`
+		Problem string `json:"problem,omitempty"` // why it cannot be read
 	}
 
 	// MemoryRecord is one thing that is remembered.
 	MemoryRecord struct {
-		Store    string          `json:"store"`
-		ID       string          `json:"id"`
-		Key      string          `json:"key"`
+		// The id of the store that has it.
+		Store string `json:"store"`
+		// Its id in the store.
+		ID string `json:"id"`
+		// The name under which the agent keeps it; storing under the key again
+		// replaces it.
+		Key string `json:"key"`
+		// The text that agents are told.
 		Content  string          `json:"content"`
 		Agent    string          `json:"agent"`              // that stored it
 		Session  string          `json:"session"`            // in which it did
@@ -55,6 +62,7 @@ type (
 
 	// MemorySearchParams looks for records by their words.
 	MemorySearchParams struct {
+		// Words; a record that has more of them comes first.
 		Query string `json:"query"`
 		Store string `json:"store,omitempty"` // only in this one
 		All   bool   `json:"all,omitzero"`    // in those of other workspaces too
@@ -69,13 +77,16 @@ type (
 
 	// MemoryDeleteParams names records of a store, or all of it.
 	MemoryDeleteParams struct {
-		Store string   `json:"store"`
-		Keys  []string `json:"keys,omitempty"`
-		All   bool     `json:"all,omitzero"` // the whole store; without keys
+		// As in agents/memory/list.
+		Store string `json:"store"`
+		// Keys of its records; without all.
+		Keys []string `json:"keys,omitempty"`
+		All  bool     `json:"all,omitzero"` // the whole store; without keys
 	}
 
 	// MemoryDeleteResult says what is gone.
 	MemoryDeleteResult struct {
+		// How many records were erased.
 		Deleted int    `json:"deleted"`
 		Note    string `json:"note,omitempty"` // where else it may be known, for people
 	}
@@ -100,6 +111,8 @@ func (p *MemorySearchParams) Check() (string, error) {
 	return checkMemoryPage(p.Limit)
 }
 
+// checkMemoryPage refuses a number of records that is negative or above
+// [maxMemoryPage]; 0 is absent.
 func checkMemoryPage(limit int) (string, error) {
 	if limit < 0 || limit > maxMemoryPage {
 		return "limit", fmt.Errorf("must be from 1 to %d", maxMemoryPage)

@@ -16,8 +16,10 @@ type (
 
 	// Permission is an answer that stands for later questions of the same kind.
 	Permission struct {
-		ID       string `json:"id"` // for agents/permissions/forget
-		Agent    string `json:"agent"`
+		ID string `json:"id"` // for agents/permissions/forget
+		// Whose calls it covers.
+		Agent string `json:"agent"`
+		// The tool whose calls it covers.
 		Tool     string `json:"tool"`
 		Pattern  string `json:"pattern"`           // what it covers, as the person was shown it
 		Scope    string `json:"scope"`             // run, session, always
@@ -29,6 +31,7 @@ type (
 
 	// PermissionsForgetParams names an answer that is not to stand any more.
 	PermissionsForgetParams struct {
+		// One of agents/permissions/list.
 		ID string `json:"id"`
 	}
 

@@ -10,6 +10,7 @@ import (
 type (
 	// RouteParams asks which agent an input is for that names none.
 	RouteParams struct {
+		// What the person typed, without an agent's name.
 		Input    string `json:"input"`
 		Strategy string `json:"strategy,omitempty"` // rule, llm, hybrid; absent = the settings'
 		URI      string `json:"uri,omitempty"`      // of the document that it is about; absent = the first folder
@@ -33,18 +34,21 @@ type (
 
 	// ConfigValue is one setting.
 	ConfigValue struct {
-		Key      string          `json:"key"` // with dots
+		Key string `json:"key"` // with dots
+		// What holds, in the form of the settings file.
 		Value    json.RawMessage `json:"value"`
 		Scope    string          `json:"scope"`              // default, user, project, environment
 		URI      string          `json:"uri,omitempty"`      // of the file that says so
 		Line     int             `json:"line,omitzero"`      // there, from 1
 		Variable string          `json:"variable,omitempty"` // of the environment, that says so
-		Doc      string          `json:"doc"`
+		// What it does, in a sentence.
+		Doc string `json:"doc"`
 	}
 
 	// ConfigSetParams changes a setting in a file, in which the rest stays as it is,
 	// comments included.
 	ConfigSetParams struct {
+		// With dots; agents. may be left out.
 		Key   string          `json:"key"`
 		Value json.RawMessage `json:"value"`           // a string stands for what a person types; null takes the key away
 		Scope string          `json:"scope,omitempty"` // project (default), global
@@ -52,7 +56,9 @@ type (
 
 	// ConfigSetResult says where it was written, and what holds now.
 	ConfigSetResult struct {
-		URI   string      `json:"uri"`
+		// The settings file.
+		URI string `json:"uri"`
+		// What holds now, which another file or a variable may decide.
 		Value ConfigValue `json:"value"`
 	}
 )

@@ -52,12 +52,14 @@ type (
 
 	// SteerParams adds a person's words to a run.
 	SteerParams struct {
+		// A run that goes on or waits.
 		Run   string      `json:"run"`
 		Input InputBlocks `json:"input"` // a string, or content blocks
 	}
 
 	// SteerResult says that the words will be told, and how many wait before them.
 	SteerResult struct {
+		// Always true: what cannot be taken is an error.
 		Accepted bool `json:"accepted"`
 		Position int  `json:"position"` // 0 = the next that is told
 	}
@@ -65,6 +67,7 @@ type (
 	// ResumeParams lets a run go on that is paused or interrupted, or that ended TIMEOUT
 	// or MAX_TURNS and is its agent's newest in the session.
 	ResumeParams struct {
+		// The id that it had.
 		Run           string          `json:"run"`
 		Session       string          `json:"session,omitempty"`       // where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused
 		Extend        *Extend         `json:"extend,omitempty"`        // without it, as much again of the limit that it came to
@@ -74,55 +77,80 @@ type (
 
 	// Extend is how much more a run may use.
 	Extend struct {
-		Turns   int     `json:"turns,omitempty"`
-		Seconds int     `json:"seconds,omitempty"`
-		Tokens  int     `json:"tokens,omitempty"`
-		USD     float64 `json:"usd,omitempty"`
+		// More turns; like the others, absent or 0 = none, and never negative.
+		Turns int `json:"turns,omitempty"`
+		// More of run.max_time.
+		Seconds int `json:"seconds,omitempty"`
+		// More of run.max_tokens, and of the limit of input tokens.
+		Tokens int `json:"tokens,omitempty"`
+		// More of run.max_cost, in US dollars.
+		USD float64 `json:"usd,omitempty"`
 	}
 
 	// RunAccepted answers a run with wait: accept.
 	RunAccepted struct {
+		// Where it runs; it may be main-2, where another window has main.
 		Session string `json:"session"`
-		Run     string `json:"run"`
+		// The id that events and agents/cancel name.
+		Run string `json:"run"`
 	}
 
 	// RunResult is how a run ended (spec 3.5).
 	RunResult struct {
+		// Where it ran.
 		Session string `json:"session"`
-		Run     string `json:"run"`
-		Agent   string `json:"agent"`
+		// The run whose result it is: the last one of a chain of handoffs.
+		Run string `json:"run"`
+		// The agent of that run.
+		Agent string `json:"agent"`
 		activity.RunFinished
 	}
 
 	// CancelParams names what is to end: a run, or all runs of a session, or one call of a run.
 	CancelParams struct {
-		Run     string `json:"run,omitempty"`
+		// The run; required with call.
+		Run string `json:"run,omitempty"`
+		// All runs of this session, where no run is named.
 		Session string `json:"session,omitempty"`
-		Call    string `json:"call,omitempty"`
+		// One call of the run, which goes on.
+		Call string `json:"call,omitempty"`
 	}
 
 	// CancelResult says whether there was anything to cancel.
 	CancelResult struct {
+		// False where nothing of that goes on, which is no error.
 		Cancelled bool `json:"cancelled"`
 	}
 
 	// ActivityParams is one event (spec 2.4, 3.2). Data depends on Type. A
 	// message that stands for several, merged or left out, covers FromSeq to Seq.
 	ActivityParams struct {
-		Seq           uint64          `json:"seq"`
-		FromSeq       uint64          `json:"fromSeq,omitzero"`
-		Time          string          `json:"time"`
-		Session       string          `json:"session"`
-		Run           string          `json:"run,omitempty"`
-		ParentRun     string          `json:"parentRun,omitempty"`
-		Turn          int             `json:"turn,omitzero"`
-		Agent         string          `json:"agent,omitempty"`
-		CorrelationID string          `json:"correlationId,omitempty"`
-		Context       string          `json:"context,omitempty"` // of a delegated run: its own
-		Type          string          `json:"type"`
-		Data          json.RawMessage `json:"data"`
-		DurationMs    int64           `json:"durationMs,omitzero"`
-		Activity      string          `json:"activity,omitempty"` // gemini-cli's name, where it has one
+		// The event's number in its session: from 1, without gaps.
+		Seq uint64 `json:"seq"`
+		// The first event that the message stands for; absent = seq alone.
+		FromSeq uint64 `json:"fromSeq,omitzero"`
+		// RFC 3339 with ms, in UTC.
+		Time string `json:"time"`
+		// The session that it happened in.
+		Session string `json:"session"`
+		// The run that it is about; absent for events of the session itself.
+		Run string `json:"run,omitempty"`
+		// The run that waits for this one, where it was delegated.
+		ParentRun string `json:"parentRun,omitempty"`
+		// From 1; absent outside of turns.
+		Turn int `json:"turn,omitzero"`
+		// The agent whose run it is.
+		Agent string `json:"agent,omitempty"`
+		// The same along a chain of handoffs.
+		CorrelationID string `json:"correlationId,omitempty"`
+		Context       string `json:"context,omitempty"` // of a delegated run: its own
+		// The kind of event; says what data is.
+		Type string `json:"type"`
+		// The body; a client leaves out types and members that it does not know.
+		Data json.RawMessage `json:"data"`
+		// How long what ended took; absent where nothing ended.
+		DurationMs int64  `json:"durationMs,omitzero"`
+		Activity   string `json:"activity,omitempty"` // gemini-cli's name, where it has one
 
 		IsSubagentActivityEvent bool   `json:"isSubagentActivityEvent,omitzero"` // with Activity
 		AgentName               string `json:"agentName,omitempty"`              // with Activity
@@ -130,8 +158,10 @@ type (
 
 	// StatusParams says how the daemon is.
 	StatusParams struct {
-		Health     string `json:"health"` // ok, warning, error
-		Message    string `json:"message,omitempty"`
+		Health string `json:"health"` // ok, warning, error
+		// What is wrong, in a sentence.
+		Message string `json:"message,omitempty"`
+		// Runs that go on in this daemon.
 		ActiveRuns int    `json:"activeRuns"`
 		Waiting    int    `json:"waiting"`           // questions that wait for a person
 		Command    string `json:"command,omitempty"` // what fixes it
@@ -139,7 +169,9 @@ type (
 
 	// FilesWrittenParams names files that a run wrote to disk.
 	FilesWrittenParams struct {
-		Run  string   `json:"run"`
+		// The run that wrote.
+		Run string `json:"run"`
+		// The files; some may be gone.
 		URIs []string `json:"uris"`
 	}
 )
@@ -311,6 +343,7 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
+// checkRequired refuses an empty value at a path.
 func checkRequired(path, value string) (string, error) {
 	if value == "" {
 		return path, fmt.Errorf("is required")

@@ -17,34 +17,44 @@ type (
 	// MCPServer is an MCP server and what is known of it. What the server says itself
 	// (title, version, tools, stderr) is text of a stranger's.
 	MCPServer struct {
-		Name        string    `json:"name"`
-		Scope       string    `json:"scope"`             // project, global: whose settings describe it
-		Command     string    `json:"command,omitempty"` // without its arguments
-		URL         string    `json:"url,omitempty"`     // of a server over HTTP, as the settings write it
-		Description string    `json:"description,omitempty"`
-		State       string    `json:"state"`         // idle, starting, ready, failed, stopped, unusable
-		Why         string    `json:"why,omitempty"` // for the person
-		Title       string    `json:"title,omitempty"`
-		Version     string    `json:"version,omitempty"`
-		UptimeMs    int64     `json:"uptimeMs,omitzero"`
-		Tools       []MCPTool `json:"tools"`             // that agents are offered, or were when it ran last
-		Pending     []MCPTool `json:"pending,omitempty"` // that are new or changed, and are not offered until the person approves them
-		LeftOut     []string  `json:"leftOut,omitempty"` // tools that cannot be offered, with the reasons
-		Calls       int       `json:"calls"`
-		Errors      int       `json:"errors"`
-		P50Ms       float64   `json:"p50Ms,omitzero"` // of the calls that were answered
-		P95Ms       float64   `json:"p95Ms,omitzero"`
-		Stderr      []string  `json:"stderr,omitempty"` // its last lines
+		// The key in the settings.
+		Name    string `json:"name"`
+		Scope   string `json:"scope"`             // project, global: whose settings describe it
+		Command string `json:"command,omitempty"` // without its arguments
+		URL     string `json:"url,omitempty"`     // of a server over HTTP, as the settings write it
+		// As the settings have it.
+		Description string `json:"description,omitempty"`
+		State       string `json:"state"`         // idle, starting, ready, failed, stopped, unusable
+		Why         string `json:"why,omitempty"` // for the person
+		// What the server calls itself.
+		Title string `json:"title,omitempty"`
+		// The server's own.
+		Version string `json:"version,omitempty"`
+		// Since it was started; absent while it does not run.
+		UptimeMs int64     `json:"uptimeMs,omitzero"`
+		Tools    []MCPTool `json:"tools"`             // that agents are offered, or were when it ran last
+		Pending  []MCPTool `json:"pending,omitempty"` // that are new or changed, and are not offered until the person approves them
+		LeftOut  []string  `json:"leftOut,omitempty"` // tools that cannot be offered, with the reasons
+		// Calls of its tools since the daemon began.
+		Calls int `json:"calls"`
+		// Those of them that failed.
+		Errors int     `json:"errors"`
+		P50Ms  float64 `json:"p50Ms,omitzero"` // of the calls that were answered
+		// Of the same calls.
+		P95Ms  float64  `json:"p95Ms,omitzero"`
+		Stderr []string `json:"stderr,omitempty"` // its last lines
 	}
 
 	// MCPTool is a tool of an MCP server.
 	MCPTool struct {
-		Name        string `json:"name"` // mcp.<server>.<tool>
+		Name string `json:"name"` // mcp.<server>.<tool>
+		// As the server describes it, cut.
 		Description string `json:"description,omitempty"`
 	}
 
 	// MCPRestartParams names a server that is to be started anew.
 	MCPRestartParams struct {
+		// One of agents/mcp/list.
 		Name    string `json:"name"`
 		Folder  string `json:"folder,omitempty"`  // as in agents/mcp/list
 		Approve bool   `json:"approve,omitempty"` // the person approves the tools as they were listed before
@@ -52,6 +62,7 @@ type (
 
 	// MCPStopParams names a server that is to end and not to be started again.
 	MCPStopParams struct {
+		// One of agents/mcp/list.
 		Name   string `json:"name"`
 		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
 	}
@@ -61,12 +72,14 @@ type (
 	// window/showMessage where the client shows no documents. The answer comes when they
 	// have logged in, or after five minutes; cancelling the request cancels the login.
 	MCPLoginParams struct {
+		// One of agents/mcp/list.
 		Name   string `json:"name"`
 		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
 	}
 
 	// MCPLogoutParams names a server at which the person's login is forgotten.
 	MCPLogoutParams struct {
+		// One of agents/mcp/list.
 		Name   string `json:"name"`
 		Folder string `json:"folder,omitempty"` // as in agents/mcp/list
 	}
@@ -74,6 +87,7 @@ type (
 	// MCPServerResult is the server as it is then. One that could not be started has
 	// the state failed, and why.
 	MCPServerResult struct {
+		// As agents/mcp/list would tell it now.
 		Server MCPServer `json:"server"`
 	}
 )
@@ -90,6 +104,7 @@ func (p *MCPLoginParams) Check() (string, error) { return checkServer(p.Name) }
 // Check implements the server's check of parameters.
 func (p *MCPLogoutParams) Check() (string, error) { return checkServer(p.Name) }
 
+// checkServer refuses a request that names no server.
 func checkServer(name string) (string, error) {
 	if name == "" {
 		return "name", fmt.Errorf("is required: one of agents/mcp/list")

@@ -28,9 +28,11 @@ type (
 	// changes nothing about what it is sent live. Who wants no event twice asks
 	// from the first one that it has not had.
 	SubscribeResult struct {
-		Events  []ActivityParams `json:"events"` // as agents/activity tells them; deltas may be merged
-		NextSeq uint64           `json:"nextSeq"`
-		More    bool             `json:"more"`
+		Events []ActivityParams `json:"events"` // as agents/activity tells them; deltas may be merged
+		// What to ask for, or what comes live, next.
+		NextSeq uint64 `json:"nextSeq"`
+		// There are further events; nothing comes live yet.
+		More bool `json:"more"`
 	}
 
 	// UnsubscribeParams names a session.
@@ -75,8 +77,11 @@ type (
 	// Template is one of them. Where the person's own cannot be used, Description
 	// says why.
 	Template struct {
-		Name        string `json:"name"`
-		Title       string `json:"title"`
+		// What agents/create takes.
+		Name string `json:"name"`
+		// What people are shown.
+		Title string `json:"title"`
+		// What it is for, in a sentence.
 		Description string `json:"description"`
 	}
 
@@ -88,27 +93,34 @@ type (
 
 	// SessionListResult is a page of sessions, newest first.
 	SessionListResult struct {
+		// Also those that another daemon has, and those that cannot be read.
 		Sessions []Session `json:"sessions"`
 		Cursor   string    `json:"cursor,omitempty"` // of the next page; absent = this is the last
 	}
 
 	// Session is one conversation.
 	Session struct {
-		Session      string         `json:"session"`
-		Title        string         `json:"title"`               // as it was begun with, else the first line of the first request
-		Agent        string         `json:"agent,omitempty"`     // who answers where a request names nobody; absent = main
-		Folder       string         `json:"folder"`              // URI of the workspace's first folder; "" without one
-		CreatedAt    string         `json:"createdAt,omitempty"` // RFC 3339 with ms
-		UpdatedAt    string         `json:"updatedAt,omitempty"`
-		Agents       []string       `json:"agents"`     // that have run, in the order of their first run
-		AgentChain   []string       `json:"agentChain"` // of the newest run that no other run started
-		HandoffCount int            `json:"handoffCount"`
-		Runs         int            `json:"runs"`
-		State        string         `json:"state"` // idle, running, waiting, paused, interrupted
-		Usage        model.Usage    `json:"usage"`
-		Cost         *activity.Cost `json:"cost,omitempty"`
-		Locked       bool           `json:"locked,omitzero"`   // another daemon has it
-		Problem      string         `json:"problem,omitempty"` // why it cannot be read
+		// The id, which requests name.
+		Session   string `json:"session"`
+		Title     string `json:"title"`               // as it was begun with, else the first line of the first request
+		Agent     string `json:"agent,omitempty"`     // who answers where a request names nobody; absent = main
+		Folder    string `json:"folder"`              // URI of the workspace's first folder; "" without one
+		CreatedAt string `json:"createdAt,omitempty"` // RFC 3339 with ms
+		// RFC 3339 with ms; of the newest event.
+		UpdatedAt  string   `json:"updatedAt,omitempty"`
+		Agents     []string `json:"agents"`     // that have run, in the order of their first run
+		AgentChain []string `json:"agentChain"` // of the newest run that no other run started
+		// Runs that passed control on.
+		HandoffCount int `json:"handoffCount"`
+		// How many runs it has.
+		Runs  int    `json:"runs"`
+		State string `json:"state"` // idle, running, waiting, paused, interrupted
+		// Of all answers of models in it.
+		Usage model.Usage `json:"usage"`
+		// Of its runs; absent where a price is not known.
+		Cost    *activity.Cost `json:"cost,omitempty"`
+		Locked  bool           `json:"locked,omitzero"`   // another daemon has it
+		Problem string         `json:"problem,omitempty"` // why it cannot be read
 	}
 
 	// SessionParams names a session.
@@ -120,12 +132,15 @@ type (
 	// order of their start.
 	SessionGetResult struct {
 		Session
+		// In the order of their start, delegated ones too.
 		Runs []SessionRun `json:"runs"`
 	}
 
 	// SessionRun is one run of a session.
 	SessionRun struct {
-		Run    string `json:"run"`
+		// Its id.
+		Run string `json:"run"`
+		// The agent that ran.
 		Agent  string `json:"agent"`
 		State  string `json:"state"`            // running, waiting, paused, interrupted, finished
 		Reason string `json:"reason,omitempty"` // of a finished one
@@ -139,6 +154,7 @@ type (
 
 	// SessionNewResult names it.
 	SessionNewResult struct {
+		// Its id, chosen by the daemon.
 		Session string `json:"session"`
 	}
 
@@ -153,23 +169,30 @@ type (
 	SessionCompressResult struct {
 		Status string `json:"status"` // COMPRESSED, NOOP, COMPRESSION_FAILED_…
 		Before int    `json:"before"` // tokens
-		After  int    `json:"after"`
+		// Tokens; the same as before where nothing was made shorter.
+		After int `json:"after"`
 	}
 
 	// ContextParams names an agent's context.
 	ContextParams struct {
 		Session string `json:"session,omitempty"` // absent = main
-		Agent   string `json:"agent"`
+		// The agent's name.
+		Agent string `json:"agent"`
 	}
 
 	// ContextGetResult is a context as its model sees it.
 	ContextGetResult struct {
-		Messages     []Message `json:"messages"`
-		Tokens       int       `json:"tokens"`
-		Window       int       `json:"window"`    // of the agent's model, in tokens; 0 = not known
-		Estimated    bool      `json:"estimated"` // Tokens are not the provider's count
-		StartedAt    string    `json:"startedAt,omitempty"`
-		LastActiveAt string    `json:"lastActiveAt,omitempty"`
+		// They alternate, the first by the user.
+		Messages []Message `json:"messages"`
+		// How many tokens they have, prompt and tools included where the provider
+		// counted.
+		Tokens    int  `json:"tokens"`
+		Window    int  `json:"window"`    // of the agent's model, in tokens; 0 = not known
+		Estimated bool `json:"estimated"` // Tokens are not the provider's count
+		// RFC 3339 with ms; absent for an agent that has not run.
+		StartedAt string `json:"startedAt,omitempty"`
+		// The same, of the last thing that happened in it.
+		LastActiveAt string `json:"lastActiveAt,omitempty"`
 		// MemoryFiles are the instructions that follow the prompt of the agent's next
 		// run, in their order, and those that are left out.
 		MemoryFiles []MemoryFile `json:"memoryFiles,omitempty"`
@@ -178,6 +201,7 @@ type (
 	// MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or
 	// CLAUDE.md.
 	MemoryFile struct {
+		// The file.
 		URI     string   `json:"uri"`
 		Scope   string   `json:"scope,omitempty"`   // global, project, extension
 		Tokens  int      `json:"tokens,omitempty"`  // estimated, with its imports
@@ -188,16 +212,19 @@ type (
 	// Message is one message of a context. Raw is the provider's own form of what
 	// a model said.
 	Message struct {
-		Role  string          `json:"role"` // user, model
-		Parts []model.Part    `json:"parts"`
-		Raw   json.RawMessage `json:"raw,omitempty"`
+		Role string `json:"role"` // user, model
+		// What was said, called and answered, in order.
+		Parts []model.Part `json:"parts"`
+		// Opaque; only the provider that wrote it reads it.
+		Raw json.RawMessage `json:"raw,omitempty"`
 	}
 
 	// ContextClearParams ends an agent's context.
 	ContextClearParams struct {
 		Session string `json:"session,omitempty"` // absent = main
-		Agent   string `json:"agent"`
-		Purge   bool   `json:"purge,omitempty"` // what it held is erased from disk as well
+		// The agent's name.
+		Agent string `json:"agent"`
+		Purge bool   `json:"purge,omitempty"` // what it held is erased from disk as well
 	}
 )
 

@@ -19,13 +19,16 @@ type (
 
 	// TestFile is a file of tests, *.agent-test.yaml, as it is in the editor, else on the disk.
 	TestFile struct {
-		URI     string     `json:"uri"`
+		// The file.
+		URI string `json:"uri"`
+		// In the order of the file.
 		Tests   []TestCase `json:"tests"`
 		Problem string     `json:"problem,omitempty"` // why its tests cannot run
 	}
 
 	// TestCase is a test.
 	TestCase struct {
+		// Unique in its file.
 		Name  string           `json:"name"`
 		Agent string           `json:"agent"` // auto where the test is about who is picked
 		Range definition.Range `json:"range"` // of its name in the file
@@ -41,8 +44,11 @@ type (
 
 	// TestRunResult is what came of tests.
 	TestRunResult struct {
-		Passed     int          `json:"passed"`
-		Failed     int          `json:"failed"`
+		// How many tests passed.
+		Passed int `json:"passed"`
+		// How many did not.
+		Failed int `json:"failed"`
+		// Of all of them together.
 		DurationMs int64        `json:"durationMs"`
 		Results    []TestResult `json:"results"` // in the order of the files
 	}
@@ -50,10 +56,14 @@ type (
 	// TestResult is what came of one test.
 	TestResult struct {
 		TestCase
-		URI        string        `json:"uri"`
-		Passed     bool          `json:"passed"`
-		Failures   []TestFailure `json:"failures"`
-		DurationMs int64         `json:"durationMs"`
+		// The file that the test is in.
+		URI string `json:"uri"`
+		// Whether everything came as the test expects it.
+		Passed bool `json:"passed"`
+		// What did not; empty where it passed.
+		Failures []TestFailure `json:"failures"`
+		// Of this test.
+		DurationMs int64 `json:"durationMs"`
 	}
 
 	// TestFailure is what did not come as a test expects it.
@@ -64,9 +74,11 @@ type (
 
 	// TestResultParams is one test's result as soon as it is known.
 	TestResultParams struct {
-		Run    string     `json:"run,omitempty"` // of the request
-		Done   int        `json:"done"`          // how many have ended, with this one
-		Total  int        `json:"total"`
+		Run  string `json:"run,omitempty"` // of the request
+		Done int    `json:"done"`          // how many have ended, with this one
+		// How many there are.
+		Total int `json:"total"`
+		// The test that has ended.
 		Result TestResult `json:"result"`
 	}
 )

@@ -23,25 +23,34 @@ type (
 
 	// ReplayResult is what happened in a session, step by step, and what it adds up to.
 	ReplayResult struct {
-		Steps      []ReplayStep `json:"steps"`
-		Agents     int          `json:"agents"`
-		Tools      int          `json:"tools"`
-		Handoffs   int          `json:"handoffs"`
-		Guardrails int          `json:"guardrails"`
-		DurationMs int64        `json:"durationMs"` // from the first event to the last
-		Text       string       `json:"text"`       // all of it for people, a line a step
+		// In the order of events.
+		Steps []ReplayStep `json:"steps"`
+		// Runs of agents.
+		Agents int `json:"agents"`
+		// Calls of tools.
+		Tools int `json:"tools"`
+		// Times that control passed on.
+		Handoffs int `json:"handoffs"`
+		// Judgements of guardrails.
+		Guardrails int    `json:"guardrails"`
+		DurationMs int64  `json:"durationMs"` // from the first event to the last
+		Text       string `json:"text"`       // all of it for people, a line a step
 	}
 
 	// ReplayStep is one thing that happened.
 	ReplayStep struct {
-		Seq        uint64 `json:"seq"`     // of the event that tells of it
-		AfterMs    int64  `json:"afterMs"` // since the session's first event
-		Run        string `json:"run,omitempty"`
-		Agent      string `json:"agent,omitempty"`
-		Kind       string `json:"kind"` // run, llm, tool, handoff, guardrail, route, confirmation, hook, node
-		Text       string `json:"text"`
-		Error      string `json:"error,omitempty"` // why it failed
-		DurationMs int64  `json:"durationMs,omitzero"`
+		Seq     uint64 `json:"seq"`     // of the event that tells of it
+		AfterMs int64  `json:"afterMs"` // since the session's first event
+		// The run that it is about.
+		Run string `json:"run,omitempty"`
+		// The agent whose run it is.
+		Agent string `json:"agent,omitempty"`
+		Kind  string `json:"kind"` // run, llm, tool, handoff, guardrail, route, confirmation, hook, node
+		// The step in a line, for people.
+		Text  string `json:"text"`
+		Error string `json:"error,omitempty"` // why it failed
+		// How long it took, where that is known.
+		DurationMs int64 `json:"durationMs,omitzero"`
 	}
 
 	// TraceExportParams asks for a session's trace in a format.
@@ -54,8 +63,10 @@ type (
 	// TraceExportResult is the trace: Text for json and otlp, and for html a file, which
 	// is there as long as the connection.
 	TraceExportResult struct {
+		// The trace itself, with json and otlp.
 		Text string `json:"text,omitempty"`
-		URI  string `json:"uri,omitempty"`
+		// The page, with html.
+		URI string `json:"uri,omitempty"`
 	}
 )
 

@@ -18,19 +18,31 @@ export interface ActivityCapability {
 
 /** ActivityParams is one event. `data` depends on `type`. A message that stands for several, merged or left out, covers `fromSeq` to `seq`. */
 export interface ActivityParams {
+	/** The event's number in its session: from 1, without gaps. */
 	seq: number;
+	/** The first event that the message stands for; absent = seq alone. */
 	fromSeq?: number;
+	/** RFC 3339 with ms, in UTC. */
 	time: string;
+	/** The session that it happened in. */
 	session: string;
+	/** The run that it is about; absent for events of the session itself. */
 	run?: string;
+	/** The run that waits for this one, where it was delegated. */
 	parentRun?: string;
+	/** From 1; absent outside of turns. */
 	turn?: number;
+	/** The agent whose run it is. */
 	agent?: string;
+	/** The same along a chain of handoffs. */
 	correlationId?: string;
 	/** of a delegated run: its own */
 	context?: string;
+	/** The kind of event; says what data is. */
 	type: string;
+	/** The body; a client leaves out types and members that it does not know. */
 	data: unknown;
+	/** How long what ended took; absent where nothing ended. */
 	durationMs?: number;
 	/** gemini-cli's name, where it has one */
 	activity?: string;
@@ -42,11 +54,15 @@ export interface ActivityParams {
 
 /** AgentInfo is an agent as lists show it. */
 export interface AgentInfo {
+	/** The name by which it is called; agents of several folders may share one. */
 	name: string;
+	/** What people are shown for the name. */
 	title: string;
+	/** What it is for, in a sentence; also what routing goes by. */
 	description?: string;
 	/** project, global, extension, system */
 	scope: string;
+	/** The file; absent for an agent of the daemon's own. */
 	uri?: string;
 	/** the workspace folder of a project agent, as a URI */
 	folder?: string;
@@ -56,13 +72,19 @@ export interface AgentInfo {
 	model: string;
 	/** what would be asked */
 	resolvedModel: string;
+	/** As the file says, for what an editor shows of it. */
 	color?: string;
+	/** As the file says. */
 	version?: string;
 	/** chat, task */
 	mode: string;
+	/** The canonical names of the tools that it has. */
 	tools: string[];
+	/** The MCP servers whose tools it may call. */
 	mcpServers: string[];
+	/** The agents that it may delegate to. */
 	subagents: string[];
+	/** The agents that it may pass control to. */
 	handoffs: string[];
 	/** JSON Schema */
 	inputs?: unknown;
@@ -70,9 +92,11 @@ export interface AgentInfo {
 	state: string;
 	/** the URI of the winner */
 	shadowedBy?: string;
+	/** The findings in its file. */
 	problems: Problem[];
 	/** RFC 3339 with ms */
 	createdAt?: string;
+	/** When the file changed last; RFC 3339 with ms. */
 	updatedAt?: string;
 }
 
@@ -86,19 +110,29 @@ export interface ApprovalChanged {
 
 /** AskParams is a question of an agent's to the person. */
 export interface AskParams {
+	/** Names the question, as in agents/confirm. */
 	id: string;
+	/** Agents/respond needs it besides the id. */
 	nonce: string;
+	/** The session whose run asks. */
 	session: string;
+	/** The run that asks. */
 	run: string;
+	/** The agent that asks. */
 	agent: string;
 	/** the agents that led here, the asking one last */
 	agentPath?: string[];
+	/** Who asks what, in a line. */
 	title: string;
+	/** The question, as plain text. */
 	message: string;
 	/** flat JSON `schema` of the content */
 	schema?: unknown;
+	/** Answers to choose from; absent = free text. */
 	choices?: string[];
+	/** What is typed is not to be shown. */
 	secret?: boolean;
+	/** RFC 3339; absent = it waits. */
 	expiresAt?: string;
 }
 
@@ -135,13 +169,17 @@ export type CallState = "validating" | "scheduled" | "awaiting_approval" | "exec
 
 /** CancelParams names what is to end: a run, or all runs of a session, or one call of a run. */
 export interface CancelParams {
+	/** The run; required with call. */
 	run?: string;
+	/** All runs of this session, where no run is named. */
 	session?: string;
+	/** One call of the run, which goes on. */
 	call?: string;
 }
 
 /** CancelResult says whether there was anything to cancel. */
 export interface CancelResult {
+	/** False where nothing of that goes on, which is no error. */
 	cancelled: boolean;
 }
 
@@ -219,11 +257,13 @@ export interface ChangesResult {
 export interface Check {
 	/** of the finding, or the first that is looked for */
 	code: string;
+	/** Whether nothing was found. */
 	ok: boolean;
 	/** what is checked */
 	title: string;
 	/** why it failed; "" where it did not */
 	message: string;
+	/** Where the finding stands; absent where the check passed. */
 	range?: Range;
 }
 
@@ -237,6 +277,7 @@ export interface Checkpoint {
 
 /** ClientCapabilities is what a client says it can do, in capabilities.experimental.agents or initializationOptions.agents. A client that says nothing is served by what LSP has. */
 export interface ClientCapabilities {
+	/** The version that the client knows, 1. */
 	version: number;
 	/** takes agents/activity */
 	activity?: ActivityCapability;
@@ -256,6 +297,7 @@ export interface ClientCapabilities {
 
 /** CommandCall is a custom command that a person typed. Its prompt goes before the input. */
 export interface CommandCall {
+	/** As agents/commands has it, without the slash. */
 	name: string;
 	/** what was typed behind the name */
 	args?: string;
@@ -288,6 +330,7 @@ export interface ConfigGetResult {
 
 /** ConfigSetParams changes a setting in a file, in which the rest stays as it is, comments included. */
 export interface ConfigSetParams {
+	/** With dots; agents. may be left out. */
 	key: string;
 	/** a string stands for what a person types; null takes the key away */
 	value: unknown;
@@ -297,7 +340,9 @@ export interface ConfigSetParams {
 
 /** ConfigSetResult says where it was written, and what holds now. */
 export interface ConfigSetResult {
+	/** The settings file. */
 	uri: string;
+	/** What holds now, which another file or a variable may decide. */
 	value: ConfigValue;
 }
 
@@ -305,6 +350,7 @@ export interface ConfigSetResult {
 export interface ConfigValue {
 	/** with dots */
 	key: string;
+	/** What holds, in the form of the settings file. */
 	value: unknown;
 	/** default, user, project, environment */
 	scope: string;
@@ -314,6 +360,7 @@ export interface ConfigValue {
 	line?: number;
 	/** of the environment, that says so */
 	variable?: string;
+	/** What it does, in a sentence. */
 	doc: string;
 }
 
@@ -333,21 +380,29 @@ export interface ConfirmParams {
 	id: string;
 	/** the same; agents/respond needs both */
 	nonce: string;
+	/** The session whose run asks. */
 	session: string;
+	/** The run that asks. */
 	run: string;
+	/** The call that waits; its events name it. */
 	call: string;
+	/** The agent that asks. */
 	agent: string;
 	/** the agents that led here, the asking one last */
 	agentPath: string[];
+	/** The tool that would run, by its canonical name. */
 	tool: string;
+	/** The tier of the call: safe, low, medium, high, protected or catastrophic. */
 	risk: string;
 	/** why it asks */
 	why: string;
+	/** The call in a line. */
 	title: string;
 	/** plain text: the facts, then the agent's own words, marked as such */
 	message: string;
 	/** whole */
 	args: unknown;
+	/** What it would do; absent where the title and the arguments say all. */
 	preview?: Preview;
 	/** the refusing ones last but one and last; always only where it may be kept */
 	options: Option[];
@@ -363,6 +418,7 @@ export interface ConfirmParams {
 
 /** ConfirmResolvedParams says that a question needs no answer any more. */
 export interface ConfirmResolvedParams {
+	/** Of the question, of agents/confirm or agents/ask. */
 	id: string;
 	/** answered, cancelled, expired, policy */
 	reason: string;
@@ -374,6 +430,7 @@ export interface ConfirmResult {
 	outcome: string;
 	/** with run, session and always: for all commands that begin as the question's prefix */
 	prefix?: boolean;
+	/** What the person says to a refusal; the agent's model is told it. */
 	feedback?: string;
 	/** with outcome modify */
 	modified?: Modified;
@@ -412,6 +469,7 @@ export interface ConfirmationAsked {
 
 /** Conflict is a change that was left as it is. */
 export interface Conflict {
+	/** The file. */
 	uri: string;
 	/** absent = the whole file */
 	hunk?: string;
@@ -448,6 +506,7 @@ export interface ContentDelta {
 export interface ContextClearParams {
 	/** absent = main */
 	session?: string;
+	/** The agent's name. */
 	agent: string;
 	/** what it held is erased from disk as well */
 	purge?: boolean;
@@ -480,13 +539,17 @@ export interface ContextCompressed {
 
 /** ContextGetResult is a context as its model sees it. */
 export interface ContextGetResult {
+	/** They alternate, the first by the user. */
 	messages: Message[];
+	/** How many tokens they have, prompt and tools included where the provider counted. */
 	tokens: number;
 	/** of the agent's model, in tokens; 0 = not known */
 	window: number;
 	/** `tokens` are not the provider's count */
 	estimated: boolean;
+	/** RFC 3339 with ms; absent for an agent that has not run. */
 	startedAt?: string;
+	/** The same, of the last thing that happened in it. */
 	lastActiveAt?: string;
 	/** `memoryFiles` are the instructions that follow the prompt of the agent's next run, in their order, and those that are left out. */
 	memoryFiles?: MemoryFile[];
@@ -496,6 +559,7 @@ export interface ContextGetResult {
 export interface ContextParams {
 	/** absent = main */
 	session?: string;
+	/** The agent's name. */
 	agent: string;
 }
 
@@ -530,7 +594,9 @@ export interface CreateParams {
 
 /** CreateResult is the file that was made. */
 export interface CreateResult {
+	/** The file that was made, or that would be, with dryRun. */
 	uri: string;
+	/** What it holds. */
 	text: string;
 	/** warnings and hints about it */
 	problems: Problem[];
@@ -544,6 +610,7 @@ export interface CreateResult {
 export interface CustomCommand {
 	/** as it is typed behind the slash */
 	name: string;
+	/** What it does, in a line. */
 	description?: string;
 	/** project, global, extension, server: a prompt of an MCP server */
 	scope: string;
@@ -569,6 +636,7 @@ export interface DeleteParams {
 
 /** DeleteResult is the file that is gone. */
 export interface DeleteResult {
+	/** The file that is gone. */
 	uri: string;
 	/** the sessions in which its context was cleared */
 	cleared: string[];
@@ -578,8 +646,11 @@ export interface DeleteResult {
 
 /** DidChangeParams says which agents are other than before. */
 export interface DidChangeParams {
+	/** As of agents/list. */
 	revision: number;
+	/** Names of agents that are new or other than before. */
 	changed: string[];
+	/** Names of agents that are gone. */
 	removed: string[];
 }
 
@@ -601,23 +672,29 @@ export interface EditorContext {
 
 /** EditorDiagnostic is a Diagnostic of LSP, as far as it is used. */
 export interface EditorDiagnostic {
+	/** In the negotiated encoding. */
 	range: Range;
 	/** 1 error, 2 warning, 3 information, 4 hint; absent = error */
 	severity?: number;
 	/** a number or a string */
 	code?: unknown;
+	/** Who says it, as eslint or rust-analyzer. */
 	source?: string;
+	/** As the person sees it. */
 	message: string;
 }
 
 /** EditorDiagnostics is the answer about diagnostics. */
 export interface EditorDiagnostics {
+	/** One for each file. */
 	items: EditorFileDiagnostics[];
 }
 
 /** EditorFileDiagnostics are those of one file. */
 export interface EditorFileDiagnostics {
+	/** The file. */
 	uri: string;
+	/** In any order. */
 	diagnostics: EditorDiagnostic[];
 }
 
@@ -646,10 +723,13 @@ export interface EditorQueryParams {
 
 /** EditorSymbol is a SymbolInformation of LSP, as far as it is used. */
 export interface EditorSymbol {
+	/** As it stands in the text. */
 	name: string;
 	/** a SymbolKind of LSP */
 	kind: number;
+	/** What holds it, as a class. */
 	containerName?: string;
+	/** Where it is declared. */
 	location: EditorLocation;
 }
 
@@ -720,9 +800,13 @@ export interface ExplainResult {
 
 /** Extend is how much more a run may use. */
 export interface Extend {
+	/** More turns; like the others, absent or 0 = none, and never negative. */
 	turns?: number;
+	/** More of run.max_time. */
 	seconds?: number;
+	/** More of run.max_tokens, and of the limit of input tokens. */
 	tokens?: number;
+	/** More of run.max_cost, in US dollars. */
 	usd?: number;
 }
 
@@ -792,7 +876,9 @@ export interface FileEvent {
 
 /** FilesWrittenParams names files that a run wrote to disk. */
 export interface FilesWrittenParams {
+	/** The run that wrote. */
 	run: string;
+	/** The files; some may be gone. */
 	uris: string[];
 }
 
@@ -801,11 +887,13 @@ export type Finish = "stop" | "length" | "blocked" | "malformed" | "empty" | "ot
 
 /** FocusDocument names the document. */
 export interface FocusDocument {
+	/** Of any scheme; a document that is not open is accepted, too. */
 	uri: string;
 }
 
 /** FocusParams say where the person is in the editor: the document that is shown, and what is selected in it. A client sends them at most every 50 ms. */
 export interface FocusParams {
+	/** The document that is shown. */
 	textDocument: FocusDocument;
 	/** empty where nothing is selected: the cursor */
 	selection?: Range;
@@ -823,16 +911,21 @@ export interface Forked {
 
 /** GetParams names an agent, as "name" or "folder:name". */
 export interface GetParams {
+	/** The agent's; with the name of a workspace folder before it where several have one of the name. */
 	name: string;
 }
 
 /** GetResult is an agent whole. */
 export interface GetResult {
+	/** The name by which it is called; agents of several folders may share one. */
 	name: string;
+	/** What people are shown for the name. */
 	title: string;
+	/** What it is for, in a sentence; also what routing goes by. */
 	description?: string;
 	/** project, global, extension, system */
 	scope: string;
+	/** The file; absent for an agent of the daemon's own. */
 	uri?: string;
 	/** the workspace folder of a project agent, as a URI */
 	folder?: string;
@@ -842,13 +935,19 @@ export interface GetResult {
 	model: string;
 	/** what would be asked */
 	resolvedModel: string;
+	/** As the file says, for what an editor shows of it. */
 	color?: string;
+	/** As the file says. */
 	version?: string;
 	/** chat, task */
 	mode: string;
+	/** The canonical names of the tools that it has. */
 	tools: string[];
+	/** The MCP servers whose tools it may call. */
 	mcpServers: string[];
+	/** The agents that it may delegate to. */
 	subagents: string[];
+	/** The agents that it may pass control to. */
 	handoffs: string[];
 	/** JSON Schema */
 	inputs?: unknown;
@@ -856,18 +955,23 @@ export interface GetResult {
 	state: string;
 	/** the URI of the winner */
 	shadowedBy?: string;
+	/** The findings in its file. */
 	problems: Problem[];
 	/** RFC 3339 with ms */
 	createdAt?: string;
+	/** When the file changed last; RFC 3339 with ms. */
 	updatedAt?: string;
 	/** as in the file */
 	frontMatter: Record<string, unknown>;
+	/** The body of the file, placeholders as they are written. */
 	systemPrompt: string;
+	/** The tools that it is offered in its folder as things are now. */
 	resolvedTools: ResolvedTool[];
 }
 
 /** GraphEdge is an edge of a graph. */
 export interface GraphEdge {
+	/** A node. */
 	from: string;
 	/** a node, or END */
 	to: string;
@@ -906,11 +1010,15 @@ export interface GraphParams {
 
 /** GraphResult is a graph as it is shown. Of an agent without one it is who hands over to whom. */
 export interface GraphResult {
+	/** Whose graph it is. */
 	agent: string;
+	/** The node that is first. */
 	entry: string;
 	/** the agent has no graph */
 	handoffs?: boolean;
+	/** In the order of the file. */
 	nodes: GraphStep[];
+	/** In the order of the file. */
 	edges: GraphEdge[];
 	/** in the format that was asked for */
 	drawing: string;
@@ -918,6 +1026,7 @@ export interface GraphResult {
 
 /** GraphStep is a node of a graph. */
 export interface GraphStep {
+	/** Unique in the graph. */
 	name: string;
 	/** debug-analyzer, human, tool bash, graph review */
 	does: string;
@@ -1060,6 +1169,7 @@ export interface Kept {
 
 /** LeftFile is a file that was not brought back. */
 export interface LeftFile {
+	/** The file. */
 	uri: string;
 	/** in a sentence */
 	why: string;
@@ -1119,6 +1229,7 @@ export interface MCPListResult {
 
 /** MCPLoginParams names a server that the person logs in at. They are shown the page for that: by window/showMessageRequest and window/showDocument (external), or by window/showMessage where the client shows no documents. The answer comes when they have logged in, or after five minutes; cancelling the request cancels the login. */
 export interface MCPLoginParams {
+	/** One of agents/mcp/list. */
 	name: string;
 	/** as in agents/mcp/list */
 	folder?: string;
@@ -1126,6 +1237,7 @@ export interface MCPLoginParams {
 
 /** MCPLogoutParams names a server at which the person's login is forgotten. */
 export interface MCPLogoutParams {
+	/** One of agents/mcp/list. */
 	name: string;
 	/** as in agents/mcp/list */
 	folder?: string;
@@ -1133,6 +1245,7 @@ export interface MCPLogoutParams {
 
 /** MCPRestartParams names a server that is to be started anew. */
 export interface MCPRestartParams {
+	/** One of agents/mcp/list. */
 	name: string;
 	/** as in agents/mcp/list */
 	folder?: string;
@@ -1142,6 +1255,7 @@ export interface MCPRestartParams {
 
 /** MCPServer is an MCP server and what is known of it. What the server says itself (title, version, tools, stderr) is text of a stranger's. */
 export interface MCPServer {
+	/** The key in the settings. */
 	name: string;
 	/** project, global: whose settings describe it */
 	scope: string;
@@ -1149,13 +1263,17 @@ export interface MCPServer {
 	command?: string;
 	/** of a server over HTTP, as the settings write it */
 	url?: string;
+	/** As the settings have it. */
 	description?: string;
 	/** idle, starting, ready, failed, stopped, unusable */
 	state: string;
 	/** for the person */
 	why?: string;
+	/** What the server calls itself. */
 	title?: string;
+	/** The server's own. */
 	version?: string;
+	/** Since it was started; absent while it does not run. */
 	uptimeMs?: number;
 	/** that agents are offered, or were when it ran last */
 	tools: MCPTool[];
@@ -1163,10 +1281,13 @@ export interface MCPServer {
 	pending?: MCPTool[];
 	/** tools that cannot be offered, with the reasons */
 	leftOut?: string[];
+	/** `calls` of its tools since the daemon began. */
 	calls: number;
+	/** Those of them that failed. */
 	errors: number;
 	/** of the calls that were answered */
 	p50Ms?: number;
+	/** Of the same calls. */
 	p95Ms?: number;
 	/** its last lines */
 	stderr?: string[];
@@ -1174,6 +1295,7 @@ export interface MCPServer {
 
 /** MCPServerResult is the server as it is then. One that could not be started has the state failed, and why. */
 export interface MCPServerResult {
+	/** As agents/mcp/list would tell it now. */
 	server: MCPServer;
 }
 
@@ -1189,6 +1311,7 @@ export interface MCPState {
 
 /** MCPStopParams names a server that is to end and not to be started again. */
 export interface MCPStopParams {
+	/** One of agents/mcp/list. */
 	name: string;
 	/** as in agents/mcp/list */
 	folder?: string;
@@ -1198,11 +1321,13 @@ export interface MCPStopParams {
 export interface MCPTool {
 	/** mcp.<server>.<tool> */
 	name: string;
+	/** As the server describes it, cut. */
 	description?: string;
 }
 
 /** Media is data that is not text. */
 export interface Media {
+	/** As image/png or application/pdf. */
 	mimeType: string;
 	/** SHA-256 of the data in the session's blobs */
 	blob?: string;
@@ -1219,7 +1344,9 @@ export interface MemoryChanged {
 
 /** MemoryDeleteParams names records of a store, or all of it. */
 export interface MemoryDeleteParams {
+	/** As in agents/memory/list. */
 	store: string;
+	/** `keys` of its records; without all. */
 	keys?: string[];
 	/** the whole store; without keys */
 	all?: boolean;
@@ -1227,6 +1354,7 @@ export interface MemoryDeleteParams {
 
 /** MemoryDeleteResult says what is gone. */
 export interface MemoryDeleteResult {
+	/** How many records were erased. */
 	deleted: number;
 	/** where else it may be known, for people */
 	note?: string;
@@ -1234,6 +1362,7 @@ export interface MemoryDeleteResult {
 
 /** MemoryFile is a file of instructions for every agent: GEMINI.md, AGENTS.md or CLAUDE.md. */
 export interface MemoryFile {
+	/** The file. */
 	uri: string;
 	/** global, project, extension */
 	scope?: string;
@@ -1269,9 +1398,13 @@ export interface MemoryListResult {
 
 /** MemoryRecord is one thing that is remembered. */
 export interface MemoryRecord {
+	/** The id of the store that has it. */
 	store: string;
+	/** Its id in the store. */
 	id: string;
+	/** The name under which the agent keeps it; storing under the key again replaces it. */
 	key: string;
+	/** The text that agents are told. */
 	content: string;
 	/** that stored it */
 	agent: string;
@@ -1289,6 +1422,7 @@ export interface MemoryRecord {
 
 /** MemorySearchParams looks for records by their words. */
 export interface MemorySearchParams {
+	/** Words; a record that has more of them comes first. */
 	query: string;
 	/** only in this one */
 	store?: string;
@@ -1307,6 +1441,7 @@ export interface MemorySearchResult {
 
 /** MemoryStore is one store of records. */
 export interface MemoryStore {
+	/** What other requests name it by. */
 	id: string;
 	/** local, redis */
 	backend: string;
@@ -1326,6 +1461,7 @@ export interface MemoryStore {
 	embedder?: string;
 	/** of the vectors */
 	dimension?: number;
+	/** How many records it has. */
 	records: number;
 	/** why it cannot be read */
 	problem?: string;
@@ -1344,7 +1480,9 @@ export interface Mention {
 export interface Message {
 	/** user, model */
 	role: string;
+	/** What was said, called and answered, in order. */
 	parts: Part[];
+	/** Opaque; only the provider that wrote it reads it. */
 	raw?: unknown;
 }
 
@@ -1412,7 +1550,9 @@ export interface ModelStarted {
 
 /** Modified is a call as the person changed it: other arguments, or another text for the file that it writes. */
 export interface Modified {
+	/** All arguments as they are to be. */
 	args?: unknown;
+	/** The whole text that the file is to have; then args does not count. */
 	newText?: string;
 }
 
@@ -1438,9 +1578,11 @@ export interface Open {
 
 /** Option is one answer that a person can give. Each kind occurs once at most. */
 export interface Option {
+	/** What names it among the options of the question. */
 	id: string;
 	/** once, run, session, always, modify, reject, cancel */
 	kind: string;
+	/** What the person is shown. */
 	label: string;
 }
 
@@ -1497,7 +1639,9 @@ export interface PendingParams {
 
 /** PendingResult are those that were asked and those that wait for their turn, the oldest first. One that was not asked yet cannot be answered: it has no nonce. */
 export interface PendingResult {
+	/** Those of agents/confirm. */
 	confirmations: ConfirmParams[];
+	/** Those of agents/ask. */
 	questions: AskParams[];
 }
 
@@ -1505,7 +1649,9 @@ export interface PendingResult {
 export interface Permission {
 	/** for agents/permissions/forget */
 	id: string;
+	/** Whose calls it covers. */
 	agent: string;
+	/** The tool whose calls it covers. */
 	tool: string;
 	/** what it covers, as the person was shown it */
 	pattern: string;
@@ -1523,6 +1669,7 @@ export interface Permission {
 
 /** PermissionsForgetParams names an answer that is not to stand any more. */
 export interface PermissionsForgetParams {
+	/** One of agents/permissions/list. */
 	id: string;
 }
 
@@ -1552,12 +1699,19 @@ export interface Position {
 /** Preview is what a call would do. `kind` says which of the other fields count: diff (URI, `oldText`, `newText`, `patch`), patch (`patch`, a diff of several files), command (`command`, `parsed`, `cwd`, `access`), mcp (`server`). `notes` may come with each. */
 export interface Preview {
 	kind: string;
+	/** The file, with kind diff. */
 	uri?: string;
+	/** The whole text before, with kind diff; absent for a new file. */
 	oldText?: string;
+	/** The whole text after, with kind diff. */
 	newText?: string;
+	/** Unified, with kinds diff and patch. */
 	patch?: string;
+	/** The exact text that runs, with kind command. */
 	command?: string;
+	/** The simple commands in it, each quoted, with kind command. */
 	parsed?: string[];
+	/** The folder that it runs in, with kind command. */
 	cwd?: string;
 	/** the MCP server that is called */
 	server?: string;
@@ -1571,6 +1725,7 @@ export interface Preview {
 export interface Price {
 	/** for requests of at most so many input tokens; 0 = any */
 	upTo?: number;
+	/** Of what was sent and was not cached. */
 	input: number;
 	/** thoughts too */
 	output: number;
@@ -1624,10 +1779,15 @@ export interface Repair {
 
 /** ReplayResult is what happened in a session, step by step, and what it adds up to. */
 export interface ReplayResult {
+	/** In the order of events. */
 	steps: ReplayStep[];
+	/** Runs of agents. */
 	agents: number;
+	/** Calls of tools. */
 	tools: number;
+	/** Times that control passed on. */
 	handoffs: number;
+	/** Judgements of guardrails. */
 	guardrails: number;
 	/** from the first event to the last */
 	durationMs: number;
@@ -1641,21 +1801,27 @@ export interface ReplayStep {
 	seq: number;
 	/** since the session's first event */
 	afterMs: number;
+	/** The run that it is about. */
 	run?: string;
+	/** The agent whose run it is. */
 	agent?: string;
 	/** run, llm, tool, handoff, guardrail, route, confirmation, hook, node */
 	kind: string;
+	/** The step in a line, for people. */
 	text: string;
 	/** why it failed */
 	error?: string;
+	/** How long it took, where that is known. */
 	durationMs?: number;
 }
 
 /** ResolvedTool is a tool that an agent is offered. */
 export interface ResolvedTool {
+	/** The canonical name. */
 	name: string;
 	/** the least that a call of it has */
 	risk: string;
+	/** As the model is told it. */
 	description: string;
 }
 
@@ -1673,8 +1839,11 @@ export interface Resource {
 
 /** RespondParams is a late answer: the result of agents/confirm or agents/ask. */
 export interface RespondParams {
+	/** Of the question. */
 	id: string;
+	/** Of the question: only who was shown it can answer. */
 	nonce: string;
+	/** An object: a ConfirmResult or an AskResult. */
 	answer: unknown;
 }
 
@@ -1682,8 +1851,11 @@ export interface RespondParams {
 export interface Result {
 	/** of the call */
 	id: string;
+	/** The tool that was called, as in the call. */
 	name: string;
+	/** What the model reads, also of a failure. */
 	content: string;
+	/** `content` tells a failure. */
 	error?: boolean;
 	/** SHA-256 of the whole, where `content` is cut or kept apart */
 	blob?: string;
@@ -1693,6 +1865,7 @@ export interface Result {
 
 /** ResumeParams lets a run go on that is paused or interrupted, or that ended TIMEOUT or MAX_TURNS and is its agent's newest in the session. */
 export interface ResumeParams {
+	/** The id that it had. */
 	run: string;
 	/** where the run is; absent = it is looked for: in the sessions that are open, in main, then in those that a list shows as interrupted or paused */
 	session?: string;
@@ -1805,6 +1978,7 @@ export interface RouteModel {
 
 /** RouteParams asks which agent an input is for that names none. */
 export interface RouteParams {
+	/** What the person typed, without an agent's name. */
 	input: string;
 	/** rule, llm, hybrid; absent = the settings' */
 	strategy?: string;
@@ -1857,7 +2031,9 @@ export interface RouteSetting {
 
 /** RunAccepted answers a run with wait: accept. */
 export interface RunAccepted {
+	/** Where it runs; it may be main-2, where another window has main. */
 	session: string;
+	/** The id that events and agents/cancel name. */
 	run: string;
 }
 
@@ -1932,8 +2108,11 @@ export interface RunParams {
 
 /** RunResult is how a run ended. */
 export interface RunResult {
+	/** Where it ran. */
 	session: string;
+	/** The run whose result it is: the last one of a chain of handoffs. */
 	run: string;
+	/** The agent of that run. */
 	agent: string;
 	/** How it ended. */
 	reason: Reason;
@@ -2012,13 +2191,17 @@ export interface RunState {
 
 /** SaveDocumentsParams asks for documents to be saved. */
 export interface SaveDocumentsParams {
+	/** Documents with changes that are not saved. */
 	uris: string[];
+	/** Why, in a few words for the person. */
 	reason: string;
 }
 
 /** SaveDocumentsResult says which were. */
 export interface SaveDocumentsResult {
+	/** URIs of those that are on disk as they are shown. */
 	saved: string[];
+	/** URIs of those that are not. */
 	failed: string[];
 }
 
@@ -2027,6 +2210,7 @@ export type Scope = "project" | "global" | "extension" | "system";
 
 /** ServerCapabilities is what the daemon can do, in capabilities.experimental.agents of its answer. What is not built is not advertised. */
 export interface ServerCapabilities {
+	/** The version of this part of the protocol. Additions keep it. */
 	version: number;
 	/** of approval */
 	modes: string[];
@@ -2048,6 +2232,7 @@ export interface ServerCapabilities {
 
 /** `session` is one conversation. */
 export interface Session {
+	/** The id, which requests name. */
 	session: string;
 	/** as it was begun with, else the first line of the first request */
 	title: string;
@@ -2057,16 +2242,21 @@ export interface Session {
 	folder: string;
 	/** RFC 3339 with ms */
 	createdAt?: string;
+	/** RFC 3339 with ms; of the newest event. */
 	updatedAt?: string;
 	/** that have run, in the order of their first run */
 	agents: string[];
 	/** of the newest run that no other run started */
 	agentChain: string[];
+	/** `runs` that passed control on. */
 	handoffCount: number;
+	/** How many runs it has. */
 	runs: number;
 	/** idle, running, waiting, paused, interrupted */
 	state: string;
+	/** Of all answers of models in it. */
 	usage: Usage;
+	/** Of its runs; absent where a price is not known. */
 	cost?: Cost;
 	/** another daemon has it */
 	locked?: boolean;
@@ -2084,6 +2274,7 @@ export interface SessionApprovalParams {
 
 /** SessionApprovalResult is the mode that the session has now. */
 export interface SessionApprovalResult {
+	/** One of plan, ask, edits and auto; it holds for calls that are decided about from now on. */
 	approval: string;
 }
 
@@ -2103,11 +2294,13 @@ export interface SessionCompressResult {
 	status: string;
 	/** tokens */
 	before: number;
+	/** Tokens; the same as before where nothing was made shorter. */
 	after: number;
 }
 
 /** SessionDeleteParams names the session that is erased. */
 export interface SessionDeleteParams {
+	/** Required: what is erased has to be named. */
 	session: string;
 }
 
@@ -2121,6 +2314,7 @@ export interface SessionForkParams {
 
 /** SessionGetResult is a session with its runs instead of their number, in the order of their start. */
 export interface SessionGetResult {
+	/** The id, which requests name. */
 	session: string;
 	/** as it was begun with, else the first line of the first request */
 	title: string;
@@ -2130,20 +2324,25 @@ export interface SessionGetResult {
 	folder: string;
 	/** RFC 3339 with ms */
 	createdAt?: string;
+	/** RFC 3339 with ms; of the newest event. */
 	updatedAt?: string;
 	/** that have run, in the order of their first run */
 	agents: string[];
 	/** of the newest run that no other run started */
 	agentChain: string[];
+	/** `runs` that passed control on. */
 	handoffCount: number;
 	/** idle, running, waiting, paused, interrupted */
 	state: string;
+	/** Of all answers of models in it. */
 	usage: Usage;
+	/** Of its runs; absent where a price is not known. */
 	cost?: Cost;
 	/** another daemon has it */
 	locked?: boolean;
 	/** why it cannot be read */
 	problem?: string;
+	/** In the order of their start, delegated ones too. */
 	runs: SessionRun[];
 }
 
@@ -2157,6 +2356,7 @@ export interface SessionListParams {
 
 /** SessionListResult is a page of sessions, newest first. */
 export interface SessionListResult {
+	/** Also those that another daemon has, and those that cannot be read. */
 	sessions: Session[];
 	/** of the next page; absent = this is the last */
 	cursor?: string;
@@ -2172,6 +2372,7 @@ export interface SessionNewParams {
 
 /** SessionNewResult names it. */
 export interface SessionNewResult {
+	/** Its id, chosen by the daemon. */
 	session: string;
 }
 
@@ -2203,7 +2404,9 @@ export interface SessionRewindResult {
 
 /** SessionRun is one run of a session. */
 export interface SessionRun {
+	/** Its id. */
 	run: string;
+	/** The agent that ran. */
 	agent: string;
 	/** running, waiting, paused, interrupted, finished */
 	state: string;
@@ -2274,7 +2477,9 @@ export interface StateSetParams {
 export interface StatusParams {
 	/** ok, warning, error */
 	health: string;
+	/** What is wrong, in a sentence. */
 	message?: string;
+	/** Runs that go on in this daemon. */
 	activeRuns: number;
 	/** questions that wait for a person */
 	waiting: number;
@@ -2284,6 +2489,7 @@ export interface StatusParams {
 
 /** SteerParams adds a person's words to a run. */
 export interface SteerParams {
+	/** A run that goes on or waits. */
 	run: string;
 	/** a string, or content blocks */
 	input: InputBlocks;
@@ -2291,6 +2497,7 @@ export interface SteerParams {
 
 /** SteerResult says that the words will be told, and how many wait before them. */
 export interface SteerResult {
+	/** Always true: what cannot be taken is an error. */
 	accepted: boolean;
 	/** 0 = the next that is told */
 	position: number;
@@ -2308,14 +2515,19 @@ export interface SubscribeParams {
 export interface SubscribeResult {
 	/** as agents/activity tells them; deltas may be merged */
 	events: ActivityParams[];
+	/** What to ask for, or what comes live, next. */
 	nextSeq: number;
+	/** There are further events; nothing comes live yet. */
 	more: boolean;
 }
 
 /** Template is one of them. Where the person's own cannot be used, `description` says why. */
 export interface Template {
+	/** What agents/create takes. */
 	name: string;
+	/** What people are shown. */
 	title: string;
+	/** What it is for, in a sentence. */
 	description: string;
 }
 
@@ -2326,6 +2538,7 @@ export interface TemplatesResult {
 
 /** TestCase is a test. */
 export interface TestCase {
+	/** Unique in its file. */
 	name: string;
 	/** auto where the test is about who is picked */
 	agent: string;
@@ -2343,7 +2556,9 @@ export interface TestFailure {
 
 /** TestFile is a file of tests, *.agent-test.yaml, as it is in the editor, else on the disk. */
 export interface TestFile {
+	/** The file. */
 	uri: string;
+	/** In the order of the file. */
 	tests: TestCase[];
 	/** why its tests cannot run */
 	problem?: string;
@@ -2362,14 +2577,19 @@ export interface TestListResult {
 
 /** TestResult is what came of one test. */
 export interface TestResult {
+	/** Unique in its file. */
 	name: string;
 	/** auto where the test is about who is picked */
 	agent: string;
 	/** of its name in the file */
 	range: Range;
+	/** The file that the test is in. */
 	uri: string;
+	/** Whether everything came as the test expects it. */
 	passed: boolean;
+	/** What did not; empty where it passed. */
 	failures: TestFailure[];
+	/** Of this test. */
 	durationMs: number;
 }
 
@@ -2379,7 +2599,9 @@ export interface TestResultParams {
 	run?: string;
 	/** how many have ended, with this one */
 	done: number;
+	/** How many there are. */
 	total: number;
+	/** The test that has ended. */
 	result: TestResult;
 }
 
@@ -2397,8 +2619,11 @@ export interface TestRunParams {
 
 /** TestRunResult is what came of tests. */
 export interface TestRunResult {
+	/** How many tests passed. */
 	passed: number;
+	/** How many did not. */
 	failed: number;
+	/** Of all of them together. */
 	durationMs: number;
 	/** in the order of the files */
 	results: TestResult[];
@@ -2519,7 +2744,9 @@ export interface TraceExportParams {
 
 /** TraceExportResult is the trace: `text` for json and otlp, and for html a file, which is there as long as the connection. */
 export interface TraceExportResult {
+	/** The trace itself, with json and otlp. */
 	text?: string;
+	/** The page, with html. */
 	uri?: string;
 }
 
@@ -2568,12 +2795,17 @@ export interface UnsubscribeParams {
 	session?: string;
 }
 
-/** Usage counts the tokens of an answer, or of several. Thought tokens are not part of `outputTokens`; cached ones are part of `inputTokens`. */
+/** Usage counts the tokens of an answer, or of several. Thought tokens are not part of `outputTokens`; cached ones are part of `inputTokens`. All are counts of tokens and never negative in an answer that is believed; whoever reads a provider's numbers checks that. */
 export interface Usage {
+	/** What was sent: prompt, tools and conversation; cached ones too. */
 	inputTokens: number;
+	/** What came as text and calls. */
 	outputTokens: number;
+	/** Those of the input that the provider had cached. */
 	cachedTokens: number;
+	/** What the model thought; priced as output. */
 	thoughtTokens: number;
+	/** The provider's own sum. */
 	totalTokens: number;
 }
 
@@ -2587,16 +2819,23 @@ export interface ValidateParams {
 
 /** ValidateResult has a result for each file, by scope and name. */
 export interface ValidateResult {
+	/** One for each file. */
 	results: Validation[];
 }
 
 /** Validation is how one file did. */
 export interface Validation {
+	/** The agent's name; of a file that has none, the file's stem. */
 	agent: string;
+	/** The file. */
 	uri: string;
+	/** Project, global or extension. */
 	scope: string;
+	/** How many checks are ok. */
 	passed: number;
+	/** How many checks there are. */
 	total: number;
+	/** In the order in which they are made. */
 	checks: Check[];
 }
 
