@@ -17,10 +17,13 @@ import (
 // maxPatched is how many files a patch may change: a person has to read it.
 const maxPatched = 100
 
+// patchArgs are the arguments of apply_patch.
 type patchArgs struct {
 	Patch string `json:"patch"`
 }
 
+// applyPatch returns the tool that changes several files by one unified diff, all
+// of them or none.
 func applyPatch() tool.Tool {
 	return define("apply_patch", tool.Low, `{
 	"type": "object",
@@ -42,6 +45,8 @@ type patched struct {
 // planPatch reads the patch against the files as they are now. Whether the model
 // has read them does not matter: a hunk proves that it knows the lines that it
 // changes, since they must stand in the file, at one place.
+// An error about one file of several is collected, so that the model can fix all
+// of them at once.
 func planPatch(ctx context.Context, env *tool.Env, args patchArgs) (*tool.Plan, error) {
 	files, _, err := gitdiff.Parse(strings.NewReader(normalizePatch(args.Patch)))
 	switch {
@@ -85,6 +90,7 @@ func planPatch(ctx context.Context, env *tool.Env, args patchArgs) (*tool.Plan, 
 	return describePatch(all), nil
 }
 
+// deletes is the sort key that puts deletions last.
 func deletes(p patched) int {
 	if p.gone != nil {
 		return 1
@@ -92,6 +98,7 @@ func deletes(p patched) int {
 	return 0
 }
 
+// place returns where the file lies.
 func (p patched) place() tool.Place {
 	if p.gone != nil {
 		return p.gone.at
@@ -99,6 +106,7 @@ func (p patched) place() tool.Place {
 	return p.at
 }
 
+// effect returns what the patch does to the file, for the person and the log.
 func (p patched) effect() activity.Change {
 	if p.gone != nil {
 		return p.gone.removal()
@@ -107,6 +115,7 @@ func (p patched) effect() activity.Change {
 }
 
 // describePatch returns the plan of a patch.
+// The risk is that of its riskiest file, which the reason names.
 func describePatch(all []patched) *tool.Plan {
 	p := &tool.Plan{Risk: tool.Low, Why: "changes files", Preview: tool.Preview{Kind: "patch"}}
 	ordinary := true
@@ -206,6 +215,9 @@ func changesMode(f *gitdiff.File) bool {
 // applyHunks returns a text with hunks applied: each where its context and removed
 // lines stand, which must be one place. Lines that stay keep their line ends;
 // those that are added get the text's.
+//
+// The numbers in the hunks' heads do not count: models get them wrong. Hunks may
+// come in any order, but must not overlap.
 func applyHunks(text string, hunks []*gitdiff.TextFragment) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -296,6 +308,8 @@ func findHunk(lines []string, h *gitdiff.TextFragment) (int, error) {
 }
 
 // doPatch makes all changes of a patch, or puts back those that it made.
+// All paths are looked at before the first file is written, so that a link that
+// changed since costs nothing.
 func doPatch(ctx context.Context, env *tool.Env, all []patched) (*tool.Result, error) {
 	for _, one := range all {
 		path, at := one.way()
@@ -326,6 +340,7 @@ func (p patched) way() (string, tool.Place) {
 	return p.path, p.at
 }
 
+// apply makes the change of one file. The error is for the model.
 func (p patched) apply(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 	if p.gone == nil {
 		return p.do(ctx, env, p.text)
@@ -338,6 +353,9 @@ func (p patched) apply(ctx context.Context, env *tool.Env) (*tool.Result, error)
 }
 
 // putBack gives files what they held before a patch that could not be made whole.
+// A file that somebody changed meanwhile stays as they have it, and the model is
+// told. The context must not be the call's, which may have ended. The result is
+// the error for the model.
 func putBack(ctx context.Context, env *tool.Env, made []patched, cause error) error {
 	var stay []string
 	for _, one := range slices.Backward(made) {

@@ -6,11 +6,13 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// askArgs are the arguments of ask_user.
 type askArgs struct {
 	Question string   `json:"question"`
 	Choices  []string `json:"choices"`
 }
 
+// askUser returns the tool that puts a question of the agent's before the person.
 func askUser() tool.Tool {
 	return define("ask_user", tool.Safe, `{
 	"type": "object",
@@ -23,6 +25,8 @@ func askUser() tool.Tool {
 }`, map[string]string{"options": "choices"}, planAsk)
 }
 
+// planAsk plans a question. It is safe: the person sees what is asked, and an answer does nothing
+// by itself.
 func planAsk(_ context.Context, _ *tool.Env, args askArgs) (*tool.Plan, error) {
 	return &tool.Plan{
 		Risk: tool.Safe, Why: "asks the person", Title: "ask_user " + title(args.Question),
@@ -30,6 +34,8 @@ func planAsk(_ context.Context, _ *tool.Env, args askArgs) (*tool.Plan, error) {
 	}, nil
 }
 
+// doAsk asks and waits, without a bound of its own: the run's clock stands still meanwhile. A
+// person who declines or dismisses it is a result, and no error.
 func doAsk(ctx context.Context, env *tool.Env, args askArgs) (*tool.Result, error) {
 	if env.Ask == nil {
 		return nil, tool.Errorf(tool.CodeNoPerson,

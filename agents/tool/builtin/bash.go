@@ -16,11 +16,15 @@ import (
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
+// What a command gets where the call does not say: two minutes. A title has so
+// many characters of it.
 const (
 	defaultTimeout = 120 * time.Second
 	maxTitle       = 80
 )
 
+// bashArgs are the arguments of bash. Timeout is in seconds, 0 = the default;
+// Access "" = read.
 type bashArgs struct {
 	Command     string         `json:"command"`
 	Description string         `json:"description"`
@@ -59,6 +63,10 @@ type shellCall struct {
 	commands [][]string
 }
 
+// planBash plans a command: it parses it for what a person is shown and for the
+// rules that deny programs, and concludes nothing else from its text. What keeps
+// the command to its access is the wall. Answers for longer are offered only where
+// every simple command is known (Keep) and runs in the trusted workspace folder.
 func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 	p, err := resolveFolder(env, args.Directory)
 	if err != nil {
@@ -212,6 +220,12 @@ func title(text string) string {
 	return first
 }
 
+// do runs the command and waits for it, or starts it in the background. A command
+// that fails is a result with Failed set, whose text the model reads; an error
+// means that it was not run. The order at the end matters: what is left behind is
+// looked for while the job still knows its processes, and the wall is released
+// when all of them have ended, since what it finds at protected places may still
+// be written until then.
 func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 	var unsaved []string
 	if env.Edits != nil {
@@ -391,6 +405,8 @@ func listProcesses(left []process.Found) string {
 }
 
 // background starts the command for as long as the run lasts.
+// The error is that it could not be started; how it ends later is told in a note
+// when the run ends. Its output goes to a file that the agent can read.
 func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
 	if env.Background == nil {
 		return nil, tool.Errorf(tool.CodeFailed,

@@ -15,6 +15,9 @@ import (
 const maxNotes = 50
 
 // result returns what the model is told.
+//
+// The two streams share the room that a result has: errors get half of it at most where both are
+// long. Where something is left out, Whole is the output as it came.
 func (e ending) result(output *process.Output, note string, limit time.Duration) *tool.Result {
 	var b strings.Builder
 	b.WriteString(note)
@@ -59,6 +62,7 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 	return r
 }
 
+// section writes one stream under its name.
 func section(b *strings.Builder, name, text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -28,6 +28,8 @@ type Config struct {
 }
 
 // Tools returns the built-in tools, in the order in which they are documented.
+// They are made anew with each call, share nothing, and are safe for concurrent
+// use.
 func (c Config) Tools() []tool.Tool {
 	return []tool.Tool{readFile(), readManyFiles(), list(), glob(), grep(), diagnostics(), symbols(), definition(),
 		references(), writeFile(), editFile(), applyPatch(), deleteFile(), moveFile(), bash(c.Reaper),
@@ -40,6 +42,10 @@ func Tools() []tool.Tool { return Config{}.Tools() }
 
 // builtin is a tool as this package makes them: planning starts with arguments
 // that fit the schema.
+//
+// What all tools of the package have in common is here: arguments are checked and
+// brought to their canonical form before plan sees them, and the plan gets tool,
+// arguments and at least the tool's own risk after.
 type builtin[A any] struct {
 	spec   tool.Spec
 	schema *tool.Schema

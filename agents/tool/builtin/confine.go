@@ -15,6 +15,10 @@ import (
 )
 
 // sandboxedCommand is a command behind a wall, or behind none where there is none.
+//
+// Its life is: confine, start, the job's wait, release. release is called once on every
+// path after confine succeeded. A nil one, which is what a command that was never confined
+// has, releases nothing.
 type sandboxedCommand struct {
 	box    *sandbox.Box // nil without a sandbox
 	cmd    *exec.Cmd
@@ -72,6 +76,8 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 
 // places returns the places of all folders that the command must not read or
 // change.
+// Without a Survey nothing is known, and the answer counts as complete: whoever makes an
+// Env without one confines nothing.
 func (c *sandboxedCommand) places(ctx context.Context) (tool.Places, error) {
 	all := tool.Places{Complete: true}
 	if c.env.Survey == nil {

@@ -15,6 +15,7 @@ import (
 // larger no tool reads again; and one text for many places may be anything.
 const maxEdited = 16 << 20
 
+// editArgs are the arguments of edit_file. Expected 0 means 1.
 type editArgs struct {
 	FilePath  string `json:"file_path"`
 	OldString string `json:"old_string"`
@@ -22,6 +23,7 @@ type editArgs struct {
 	Expected  int    `json:"expected_replacements"`
 }
 
+// editFile returns the tool that replaces a text in a file.
 func editFile() tool.Tool {
 	return define("edit_file", tool.Low, `{
 	"type": "object",
@@ -37,6 +39,9 @@ func editFile() tool.Tool {
 		"newString": "new_string"}), planEdit)
 }
 
+// planEdit plans an edit: it makes the new text already, so that the person sees
+// the difference and a call that matches nothing never asks. Where nothing matches
+// a model may be asked once to correct the snippets (correct).
 func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, error) {
 	if args.OldString == args.NewString && args.OldString != "" {
 		return nil, tool.Errorf(tool.CodeArgs, "old_string and new_string are the same: there is nothing to change.")
@@ -79,6 +84,8 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	return c.plan(text), nil
 }
 
+// errNoMatch says that the text to replace does not occur; the only error after
+// which a correction is tried.
 var errNoMatch = errors.New("old_string was not found, neither exactly nor with another indentation. Read the file again and give the text as it stands there")
 
 // correct returns the text with the edit made as a model corrects it, once. What
@@ -114,6 +121,7 @@ var escapes = strings.NewReplacer(`\n`, "", `\t`, "", `\r`, "")
 // errTooLarge is the number of bytes that a file would have.
 type errTooLarge int
 
+// Error says how large the file would be.
 func (n errTooLarge) Error() string {
 	return fmt.Sprintf("it would have %d bytes, more than the %d that are taken", int(n), maxEdited)
 }
@@ -156,6 +164,8 @@ func replace(text, old, fresh string, expected int) (string, error) {
 	return splice(lines, found, splitLines(old), withEnds(fresh, "\n"), end)
 }
 
+// wrongCount is the error of a text that occurs at another number of places than
+// was expected.
 func wrongCount(n, expected int) error {
 	if n == 1 {
 		return fmt.Errorf("old_string matches at 1 place, not at %d. Set expected_replacements to 1 if that is meant",
@@ -292,4 +302,5 @@ func reindent(fresh, from, to string) string {
 	return strings.Join(lines, "\n")
 }
 
+// indentation returns the spaces and tabs that a line begins with.
 func indentation(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t"))] }

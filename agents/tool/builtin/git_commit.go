@@ -27,11 +27,13 @@ const maxNames = 768 << 10
 // maxCommitted is how many files of a commit the person is shown.
 const maxCommitted = 50
 
+// commitArgs are the arguments of git_commit.
 type commitArgs struct {
 	Message string   `json:"message"`
 	Paths   []string `json:"paths"`
 }
 
+// gitCommit returns the tool that makes a commit; reaper is as in [Config].
 func gitCommit(reaper bool) tool.Tool {
 	return define("git_commit", tool.Medium, `{
 	"type": "object",
@@ -60,6 +62,10 @@ type commitCall struct {
 	repo   *git.Repository
 }
 
+// plan finds the files and shows them. It runs git, which changes nothing, and
+// heeds ctx. What would bring others' rights or secrets into the commit is
+// refused: folders that are not trusted, repositories within, files that hold
+// credentials.
 func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error) {
 	if strings.TrimSpace(c.Message) == "" || strings.ContainsRune(c.Message, 0) {
 		return nil, tool.Errorf(tool.CodeArgs, "/message: a commit needs a message.")
@@ -118,6 +124,7 @@ func (c *commitCall) walled(env *tool.Env) bool {
 	return wall != sandbox.None
 }
 
+// shellQuote returns a text as a word of the shell, for what a person is shown.
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // open opens the repository.

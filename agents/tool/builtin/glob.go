@@ -17,11 +17,13 @@ import (
 // maxGlobShown is how many paths glob shows.
 const maxGlobShown = 1_000
 
+// globArgs are the arguments of glob.
 type globArgs struct {
 	Pattern string `json:"pattern"`
 	DirPath string `json:"dir_path"`
 }
 
+// glob returns the tool that finds files by their names.
 func glob() tool.Tool {
 	return define("glob", tool.Safe, `{
 	"type": "object",
@@ -34,6 +36,8 @@ func glob() tool.Tool {
 }`, folderAliases, planGlob)
 }
 
+// planGlob plans a search by names. It is safe; files that a rule denies are left out of what it
+// finds, and counted.
 func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, error) {
 	pattern, dirPath := args.Pattern, args.DirPath
 	if filepath.IsAbs(pattern) {
@@ -88,6 +92,8 @@ func sortHits(all []globHit, now time.Time) {
 	})
 }
 
+// doGlob walks the folder, five seconds at most, without what ignore files hide, and shows the
+// newest files first. What it did not come to is said in the result.
 func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.Result, error) {
 	env = tool.Together(env)
 	p, err := resolveFolder(env, dirPath)

@@ -18,11 +18,14 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// How many matches are shown where the call does not say, and how many lines around
+// each at most.
 const (
 	defaultHits = 200
 	maxContext  = 20
 )
 
+// grepArgs are the arguments of grep; 0 means the default of a number.
 type grepArgs struct {
 	Pattern string `json:"pattern"`
 	DirPath string `json:"dir_path"`
@@ -31,6 +34,7 @@ type grepArgs struct {
 	Limit   int    `json:"limit"`
 }
 
+// grep returns the tool that searches the contents of files.
 func grep() tool.Tool {
 	return define("grep", tool.Safe, `{
 	"type": "object",
@@ -60,6 +64,9 @@ type hits struct {
 }
 
 // query is a search made exact.
+//
+// Two engines answer it, ripgrep where it may run and the built-in one, with the
+// same result; [query.report] writes it for both.
 type query struct {
 	env     *tool.Env
 	dir     *opened
@@ -83,6 +90,8 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// planGrep plans a search. It is safe; what must not be read is left out by wanted
+// and secret, file by file.
 func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, error) {
 	if _, err := compile(args.Pattern); err != nil {
 		return nil, err
@@ -117,6 +126,9 @@ func searchable(env *tool.Env, path string) (tool.Place, error) {
 	return p, nil
 }
 
+// doGrep searches, five seconds at most. ripgrep is used in trusted folders only,
+// since a folder's own files may make it do more than search, and not where rules
+// deny files. Unsaved documents of the editor are laid over what was found on disk.
 func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, error) {
 	env = tool.Together(env)
 	p, err := searchable(env, args.DirPath)
@@ -156,6 +168,7 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 	return q.report(found, args, partial), nil
 }
 
+// newQuery makes a search of the arguments exact.
 func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, error) {
 	re, err := compile(args.Pattern)
 	if err != nil {
@@ -204,9 +217,9 @@ func (q *query) included(rel string) bool {
 	return err == nil && ok
 }
 
-// secret reports whether a file that is one of the wanted ones is, by another of
-// its names, one that holds credentials.
-// Or a secret stands in its text.
+// secret reports whether a file that is one of the wanted ones must not be shown
+// all the same: by another of its names it holds credentials, or a secret stands in
+// its text.
 func (q *query) secret(rel string, info fs.FileInfo, text string) bool {
 	real := filepath.Join(q.dir.folder, filepath.FromSlash(rel))
 	if secretIn(q.env, real, text) != "" {

@@ -23,6 +23,8 @@ func requiredText(pattern string) literal {
 	return longest(tree.Simplify())
 }
 
+// longest returns the longest text that each match of an expression holds. Of
+// alternatives it knows none.
 func longest(re *syntax.Regexp) literal {
 	switch re.Op {
 	case syntax.OpLiteral:

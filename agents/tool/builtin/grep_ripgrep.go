@@ -55,6 +55,7 @@ type jsonText struct {
 	Bytes string `json:"bytes"`
 }
 
+// String returns the text, or the bytes as they are.
 func (t jsonText) String() string {
 	if t.Bytes == "" {
 		return t.Text
@@ -92,6 +93,9 @@ func rust(pattern string) (string, error) {
 }
 
 // ripgrep searches with rg. The error is errEngine where it cannot.
+// partial says that there was more than is taken, or that ctx ended. A search
+// that cannot be put into Rust's syntax is no failure: the caller has the other
+// engine.
 func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, error) {
 	pattern, err := rust(q.re.String())
 	if err != nil || q.waits() {
@@ -196,6 +200,8 @@ func readRecord(in *bufio.Reader) (raw []byte, long bool, err error) {
 	}
 }
 
+// take reads one record. What cannot be read is passed over: a newer ripgrep
+// may write more kinds.
 func (c *collector) take(raw []byte) {
 	var r record
 	if json.Unmarshal(raw, &r) != nil {
@@ -293,6 +299,7 @@ func holds(text string, lines []line) bool {
 	return true
 }
 
+// firstLine returns a text up to its first line feed.
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	return s

@@ -93,6 +93,7 @@ func (n *nearby) of(rel string) *opened {
 	return n.last
 }
 
+// close closes the folder that is kept open.
 func (n *nearby) close() {
 	if n.last != nil {
 		n.last.close()
@@ -141,6 +142,8 @@ func decode(data []byte) (string, bool) {
 }
 
 // match returns the lines of a text that match, with their neighbours.
+// A text of one line feed after the other has no last empty line. It stops
+// where there are more than three times the matches that are taken.
 func (q *query) match(text string) []line {
 	if !q.needs.in(text) {
 		return nil

@@ -23,12 +23,15 @@ const (
 	maxMessage = 500 // characters of a message, a name or a line
 )
 
+// fileProperty is the argument that names a file, in the schemas of these tools.
 const fileProperty = `"file_path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace folder or absolute inside it."}`
 
+// diagnosticsArgs are the arguments of diagnostics; no file means the workspace.
 type diagnosticsArgs struct {
 	FilePath string `json:"file_path"`
 }
 
+// diagnostics returns the tool that asks what is wrong in a file or the workspace.
 func diagnostics() tool.Tool {
 	return define("diagnostics", tool.Safe,
 		`{"type": "object", "properties": {`+fileProperty+`}, "additionalProperties": false}`, fileAliases,
@@ -38,11 +41,14 @@ func diagnostics() tool.Tool {
 		})
 }
 
+// symbolsArgs are the arguments of symbols.
 type symbolsArgs struct {
 	FilePath string `json:"file_path"`
 	Query    string `json:"query"`
 }
 
+// symbols returns the tool that lists what is declared in a file, or looks for
+// names in the workspace.
 func symbols() tool.Tool {
 	return define("symbols", tool.Safe, `{
 	"type": "object",
@@ -61,16 +67,21 @@ func symbols() tool.Tool {
 	})
 }
 
+// navigateArgs are the arguments of definition and references. Line is from 1; 0 =
+// the first line that has the symbol.
 type navigateArgs struct {
 	FilePath string `json:"file_path"`
 	Symbol   string `json:"symbol"`
 	Line     uint32 `json:"line"`
 }
 
+// definition returns the tool that finds where a symbol is declared.
 func definition() tool.Tool { return navigating(tool.Definition) }
 
+// references returns the tool that finds where a symbol is used.
 func references() tool.Tool { return navigating(tool.References) }
 
+// navigating returns one of the two, which differ in what they ask.
 func navigating(kind string) tool.Tool {
 	return define(kind, tool.Safe, `{
 	"type": "object",
@@ -176,6 +187,7 @@ func locate(text, symbol string, line uint32) (uint32, string, error) {
 		tool.Name(symbol))
 }
 
+// letter reports whether a character is part of a name.
 func letter(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
 
 // readFiles reads the files of an answer, each once.

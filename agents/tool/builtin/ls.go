@@ -16,11 +16,13 @@ import (
 // maxEntries is how many entries ls shows.
 const maxEntries = 2_000
 
+// lsArgs are the arguments of ls.
 type lsArgs struct {
 	DirPath string   `json:"dir_path"`
 	Ignore  []string `json:"ignore"`
 }
 
+// list returns the tool that lists one folder.
 func list() tool.Tool {
 	return define("ls", tool.Safe, `{
 	"type": "object",
@@ -47,6 +49,7 @@ func resolveFolder(env *tool.Env, path string) (tool.Place, error) {
 	return p, nil
 }
 
+// planList plans a listing.
 func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error) {
 	p, err := resolveFolder(env, args.DirPath)
 	if err != nil {
@@ -67,6 +70,8 @@ func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error)
 	}, nil
 }
 
+// doList lists a folder, folders first. Names are shown escaped, and links with where they say that
+// they lead.
 func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 	p, err := resolveFolder(env, args.DirPath)
 	if err != nil {

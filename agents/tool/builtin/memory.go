@@ -20,14 +20,18 @@ const (
 	maxMetadata = 2 << 10
 )
 
+// noMemory is what an agent is told that has no long-term memory. It is shared and must not be
+// modified.
 var noMemory = tool.Errorf(tool.CodeFailed, "This agent has no long-term memory.")
 
+// storeArgs are the arguments of store_memory.
 type storeArgs struct {
 	Key      string          `json:"key"`
 	Content  string          `json:"content"`
 	Metadata json.RawMessage `json:"metadata"`
 }
 
+// storeMemory returns the tool that keeps a record across sessions.
 func storeMemory() tool.Tool {
 	return define("store_memory", tool.Low, fmt.Sprintf(`{
 	"type": "object",
@@ -41,6 +45,8 @@ func storeMemory() tool.Tool {
 }`, maxKey, maxContent), map[string]string{"name": "key", "text": "content", "value": "content"}, planStore)
 }
 
+// planStore plans to keep a record. It Lasts: what is kept reaches later runs, so a session that
+// read others' words asks. Secrets of the daemon's are refused.
 func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, error) {
 	args.Key, args.Content = strings.Join(strings.Fields(args.Key), " "), strings.TrimSpace(args.Content)
 	switch {
@@ -67,6 +73,7 @@ func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, er
 	return p, nil
 }
 
+// store keeps the record, with the taint of what the run has read.
 func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, error) {
 	r := memory.Record{
 		Key: args.Key, Content: args.Content, Metadata: args.Metadata,
@@ -90,11 +97,13 @@ func memoryError(ctx context.Context, what string, err error) error {
 	return tool.Errorf(tool.CodeFailed, "%s: %s", what, fault.Message(err))
 }
 
+// recallArgs are the arguments of recall_memory; TopK 0 = as many as the agent's file says.
 type recallArgs struct {
 	Query string `json:"query"`
 	TopK  int    `json:"top_k"`
 }
 
+// recallMemory returns the tool that looks into long-term memory.
 func recallMemory() tool.Tool {
 	return define("recall_memory", tool.Safe, `{
 	"type": "object",
@@ -107,6 +116,7 @@ func recallMemory() tool.Tool {
 }`, map[string]string{"limit": "top_k", "q": "query"}, planRecall)
 }
 
+// planRecall plans a look into the memory, which may make a vector of the query by a model.
 func planRecall(_ context.Context, env *tool.Env, args recallArgs) (*tool.Plan, error) {
 	if env.Memory == nil {
 		return nil, noMemory
@@ -127,6 +137,8 @@ type recalled struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
+// recall shows the records that fit, each as a line of JSON, so that nothing in one can be taken
+// for another. The result has the worst taint of them.
 func recall(ctx context.Context, env *tool.Env, args recallArgs) (*tool.Result, error) {
 	found, err := env.Memory.Recall(ctx, args.Query, args.TopK)
 	if err != nil {

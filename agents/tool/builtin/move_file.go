@@ -13,10 +13,12 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
+// deleteArgs are the arguments of delete_file.
 type deleteArgs struct {
 	FilePath string `json:"file_path"`
 }
 
+// deleteFile returns the tool that deletes one file.
 func deleteFile() tool.Tool {
 	return define("delete_file", tool.High, `{
 	"type": "object",
@@ -28,11 +30,13 @@ func deleteFile() tool.Tool {
 }`, fileAliases, planDelete)
 }
 
+// moveArgs are the arguments of move_file.
 type moveArgs struct {
 	FilePath string `json:"file_path"`
 	NewPath  string `json:"new_path"`
 }
 
+// moveFile returns the tool that gives one file another path.
 func moveFile() tool.Tool {
 	return define("move_file", tool.Low, `{
 	"type": "object",
@@ -115,6 +119,7 @@ func sameWay(env *tool.Env, path string, was tool.Place) error {
 	return nil
 }
 
+// planDelete plans a deletion; the person is shown what the file holds.
 func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan, error) {
 	l, err := newLeaving(ctx, tool.Together(env), args.FilePath)
 	if err != nil {
@@ -146,6 +151,9 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 	return p, nil
 }
 
+// planMove plans a move. It reads and writes at both places, so rules and
+// protected places of either count. Moving a file into a place where programs run
+// it is as risky as writing it there.
 func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, error) {
 	env = tool.Together(env)
 	l, err := newLeaving(ctx, env, args.FilePath)
@@ -234,6 +242,7 @@ func ordinaryFiles(folders ...string) (shape, covers string) {
 }
 
 // unchangedError explains why a file was not changed.
+// It says it for the model: denied, or what explain makes of it.
 func unchangedError(err error, p tool.Place) error {
 	if fault.KindOf(err) == fault.Denied {
 		return tool.Errorf(tool.CodeDenied, "%s was not changed: %s", tool.Name(p.Rel), fault.Message(err))

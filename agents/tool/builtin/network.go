@@ -21,6 +21,9 @@ import (
 )
 
 // network is the proxy of one command with access network.
+//
+// It lives from startNetwork to end, longer than the command where that left
+// something behind. report may be called from any of its connections.
 type network struct {
 	dir    string // the daemon's alone, with the socket
 	socket string
@@ -122,6 +125,7 @@ type allowance struct {
 	open  int // questions
 }
 
+// newAllowance returns one that calls end when limit is used up.
 func newAllowance(limit time.Duration, now func() time.Time, end func()) *allowance {
 	return &allowance{now: now, timer: time.AfterFunc(limit, end), over: now().Add(limit)}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// inWorkspace reports whether a path lies in a workspace folder: a program there is the project's,
+// and is not run by ours.
 func inWorkspace(env *tool.Env, path string) bool {
 	return tool.Within(env.Folder, path) || slices.ContainsFunc(env.Folders,
 		func(f string) bool { return tool.Within(f, path) })

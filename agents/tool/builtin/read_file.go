@@ -20,6 +20,8 @@ const (
 	maxBlob      = 64 << 20
 )
 
+// readArgs are the arguments of read_file. Offset and Limit are lines; Limit 0 = the
+// default.
 type readArgs struct {
 	FilePath    string `json:"file_path"`
 	Offset      int    `json:"offset"`
@@ -27,6 +29,7 @@ type readArgs struct {
 	LineNumbers bool   `json:"line_numbers"`
 }
 
+// readFile returns the tool that reads one file.
 func readFile() tool.Tool {
 	return define("read_file", tool.Safe, `{
 	"type": "object",
@@ -41,6 +44,8 @@ func readFile() tool.Tool {
 }`, fileAliases, planRead)
 }
 
+// planRead plans to read a file. It is safe, unless the name has characters that are
+// not seen.
 func planRead(_ context.Context, env *tool.Env, args readArgs) (*tool.Plan, error) {
 	p, err := readable(env, args.FilePath)
 	if err != nil {
@@ -142,6 +147,9 @@ func note(env *tool.Env, p tool.Place, f *tool.File) {
 	}
 }
 
+// doRead reads the file as the person sees it: the editor's text where it is open.
+// Images and documents go to the model as data. The model has seen the file then
+// (Env.Seen), which is what an edit asks for.
 func doRead(ctx context.Context, env *tool.Env, args readArgs) (*tool.Result, error) {
 	p, f, err := fetch(ctx, env, args.FilePath)
 	if err != nil {

@@ -29,11 +29,13 @@ const (
 	maxManyPart  = 8_000    // characters of a file that is not shown whole
 )
 
+// manyArgs are the arguments of read_many_files.
 type manyArgs struct {
 	Include []string `json:"include"`
 	Exclude []string `json:"exclude"`
 }
 
+// readManyFiles returns the tool that reads all files that globs name.
 func readManyFiles() tool.Tool {
 	return define("read_many_files", tool.Safe, `{
 	"type": "object",
@@ -82,6 +84,9 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 	return wish{base, below, at}, err
 }
 
+// planMany plans to read files. Which ones they are is found out when it runs;
+// a file that is named and must not be read is refused here, one that a pattern
+// finds is left out there.
 func planMany(_ context.Context, env *tool.Env, args manyArgs) (*tool.Plan, error) {
 	for i, g := range args.Exclude {
 		if !doublestar.ValidatePattern(filepath.ToSlash(g)) {
@@ -238,6 +243,9 @@ type many struct {
 	left  []string // what is not shown, or not whole: why, and how to get it
 }
 
+// doMany reads the files in the order of their paths until there is no room,
+// and says of each that it left out why. A file counts as seen only where it
+// was shown whole.
 func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, error) {
 	env = tool.Together(env)
 	all, out, partial, err := gather(ctx, env, args)

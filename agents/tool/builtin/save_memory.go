@@ -18,11 +18,14 @@ const maxFact = 1000
 // workspace folder.
 const memoryFile = "GEMINI.md"
 
+// memoryArgs are the arguments of save_memory; Scope "" = global.
 type memoryArgs struct {
 	Fact  string `json:"fact"`
 	Scope string `json:"scope"`
 }
 
+// saveMemory returns the tool that writes a fact into a memory file, which every
+// agent is told.
 func saveMemory() tool.Tool {
 	return define("save_memory", tool.Low, fmt.Sprintf(`{
 	"type": "object",
@@ -35,6 +38,9 @@ func saveMemory() tool.Tool {
 }`, maxFact), map[string]string{"memory": "fact", "text": "fact"}, planMemory)
 }
 
+// planMemory plans to keep a fact. It Lasts, and secrets of the daemon's are refused.
+// The file may be one that agents must not write otherwise: only this line goes into
+// it.
 func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan, error) {
 	fact := strings.TrimLeft(strings.Join(strings.Fields(args.Fact), " "), "-*# ") // one line, and no heading
 	switch {

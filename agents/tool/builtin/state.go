@@ -8,10 +8,12 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// getStateArgs are the arguments of get_state; no key means all.
 type getStateArgs struct {
 	Key string `json:"key"`
 }
 
+// getState returns the tool that reads the session's state.
 func getState() tool.Tool {
 	return define("get_state", tool.Safe, `{
 	"type": "object",
@@ -20,6 +22,7 @@ func getState() tool.Tool {
 }`, map[string]string{"name": "key"}, planGetState)
 }
 
+// planGetState plans to read the state. Which keys the agent may see Env.Variables decides.
 func planGetState(_ context.Context, env *tool.Env, args getStateArgs) (*tool.Plan, error) {
 	if env.Variables == nil {
 		return nil, noVariables
@@ -39,13 +42,17 @@ func planGetState(_ context.Context, env *tool.Env, args getStateArgs) (*tool.Pl
 	}, nil
 }
 
+// noVariables is what an agent is told where there is no state. It is shared and must not be
+// modified.
 var noVariables = tool.Errorf(tool.CodeFailed, "There is no state here.")
 
+// setStateArgs are the arguments of set_state.
 type setStateArgs struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
 }
 
+// setState returns the tool that sets a key of the session's state.
 func setState() tool.Tool {
 	return define("set_state", tool.Safe, `{
 	"type": "object",
@@ -58,6 +65,8 @@ func setState() tool.Tool {
 }`, map[string]string{"name": "key"}, planSetState)
 }
 
+// planSetState plans to set a key. A key that later sessions see Lasts. Secrets of the daemon's are
+// refused.
 func planSetState(_ context.Context, env *tool.Env, args setStateArgs) (*tool.Plan, error) {
 	switch {
 	case env.Variables == nil:

@@ -48,6 +48,7 @@ type ignores struct {
 	known map[string]bool                  // whether a folder below start is hidden
 }
 
+// newIgnores returns the ignores of a search that begins at start, relative to dir.
 func newIgnores(dir *opened, start string) *ignores {
 	return &ignores{dir: dir, start: start, files: make(map[string][]gitignore.GitIgnore), known: make(map[string]bool)}
 }

@@ -22,6 +22,7 @@ type opened struct {
 	folder string // what root is of, absolute
 }
 
+// Why a file is not opened. None of them is told to the model as it is.
 var (
 	errSpecial = errors.New("not a regular file")
 	errLarge   = errors.New("too large")
@@ -62,6 +63,7 @@ func sameFolder(root *os.Root, seen fs.FileInfo) (*os.Root, error) {
 	return root, nil
 }
 
+// close closes the handle.
 func (o *opened) close() { _ = o.root.Close() } // it was only read
 
 // rel returns a path of the folder relative to it.

@@ -31,6 +31,7 @@ type Web struct {
 	Header, Total time.Duration
 }
 
+// webFetchArgs are the arguments of web_fetch.
 type webFetchArgs struct {
 	URL string `json:"url"`
 }
@@ -42,6 +43,7 @@ type fetcher struct {
 	fetched map[string][]time.Time // by host, within the last fetchWindow
 }
 
+// webFetch returns the tool that fetches a page.
 func webFetch(web Web) tool.Tool {
 	if web.Header <= 0 {
 		web.Header = 10 * time.Second
@@ -60,6 +62,9 @@ func webFetch(web Web) tool.Tool {
 }`, map[string]string{"uri": "url", "address": "url"}, f.plan)
 }
 
+// plan plans a fetch: medium for a host that the person's settings allow, high for
+// any other. An address that holds one of the daemon's secrets is refused, encoded
+// or not.
 func (f *fetcher) plan(_ context.Context, env *tool.Env, args webFetchArgs) (*tool.Plan, error) {
 	u, err := dial.ParseURL(args.URL)
 	if err != nil {
@@ -88,6 +93,9 @@ func (f *fetcher) plan(_ context.Context, env *tool.Env, args webFetchArgs) (*to
 	return p, nil
 }
 
+// do fetches the page. Every address that it connects to, redirects included, is
+// judged by package dial at the moment of connecting. The result is tainted as
+// Web.
 func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, f.Total)
 	defer cancel()

@@ -8,10 +8,12 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// webSearchArgs are the arguments of web_search.
 type webSearchArgs struct {
 	Query string `json:"query"`
 }
 
+// webSearch returns the tool that searches the web by the provider's own search.
 func webSearch() tool.Tool {
 	return define("web_search", tool.Medium, `{
 	"type": "object",
@@ -23,6 +25,7 @@ func webSearch() tool.Tool {
 }`, map[string]string{"q": "query", "search": "query"}, planWebSearch)
 }
 
+// planWebSearch plans a search: the query leaves the machine.
 func planWebSearch(_ context.Context, env *tool.Env, args webSearchArgs) (*tool.Plan, error) {
 	if env.Secret != nil && env.Secret(args.Query) {
 		return nil, errSecret("query")
@@ -39,6 +42,8 @@ func planWebSearch(_ context.Context, env *tool.Env, args webSearchArgs) (*tool.
 	return p, nil
 }
 
+// search has the provider search, which is a call of a model and counts as one. The pages' words
+// are tainted as Web.
 func search(ctx context.Context, env *tool.Env, query string) (*tool.Result, error) {
 	if env.Search == nil {
 		return nil, tool.Errorf(tool.CodeFailed, "The provider of this run's model has no web search.")

@@ -14,11 +14,13 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
+// writeArgs are the arguments of write_file.
 type writeArgs struct {
 	FilePath string `json:"file_path"`
 	Content  string `json:"content"`
 }
 
+// writeFile returns the tool that writes a whole file.
 func writeFile() tool.Tool {
 	return define("write_file", tool.Low, `{
 	"type": "object",
@@ -31,6 +33,8 @@ func writeFile() tool.Tool {
 }`, join(fileAliases, map[string]string{"contents": "content", "text": "content"}), planWrite)
 }
 
+// planWrite plans to write a file. One that exists must have been read as it is
+// now.
 func planWrite(ctx context.Context, env *tool.Env, args writeArgs) (*tool.Plan, error) {
 	c, err := newChange(ctx, env, "write_file", args.FilePath)
 	if err != nil {
@@ -76,6 +80,9 @@ func withEnds(text, end string) string {
 }
 
 // change is one file about to be changed by a call.
+//
+// write_file, edit_file, apply_patch and save_memory make one each for a file; it
+// is used for one call and by one goroutine.
 type change struct {
 	env  *tool.Env
 	tool string

@@ -12,10 +12,12 @@ import (
 // maxTodos is how many steps a list has at most.
 const maxTodos = 100
 
+// todosArgs are the arguments of write_todos.
 type todosArgs struct {
 	Todos []activity.Todo `json:"todos"`
 }
 
+// writeTodos returns the tool that keeps the agent's plan.
 func writeTodos() tool.Tool {
 	return define("write_todos", tool.Safe, fmt.Sprintf(`{
 	"type": "object",
@@ -42,6 +44,7 @@ var todoMarks = []struct{ status, words, mark string }{
 	{"pending", "pending", "- [ ] %s\n"}, {"cancelled", "cancelled", "- [x] ~~%s~~\n"},
 }
 
+// planTodos checks a plan: no blank step, and one at most in progress.
 func planTodos(_ context.Context, _ *tool.Env, args todosArgs) (*tool.Plan, error) {
 	count := make(map[string]int)
 	for i, todo := range args.Todos {
@@ -60,6 +63,7 @@ func planTodos(_ context.Context, _ *tool.Env, args todosArgs) (*tool.Plan, erro
 	}, nil
 }
 
+// doTodos returns the plan as a result, which the run tells as an event.
 func doTodos(list []activity.Todo, count map[string]int) *tool.Result {
 	todos := append([]activity.Todo{}, list...) // never nil: an empty list removes the old one
 	if len(todos) == 0 {
