@@ -101,7 +101,7 @@ func (x *exporter) write() error {
 	}
 	x.was = d
 	x.ever = growth(d, definition.Parse(source(x.kept.file, x.kept.original("x"), x.to)))
-	front, err := splice(x.kept.file, x.kept.front, x.to, was, x.out)
+	front, err := splice(x.kept.file, x.kept.front, was, x.out)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func changedKeys(a, b entries) []string {
 // splice returns front-matter in which the keys that differ between what was
 // and what is are as they are now, and every other byte as it was. It is
 // fault.Invalid where the keys do not stand in lines of their own.
-func splice(file, front string, dialect definition.Dialect, was, is entries) (string, error) {
+func splice(file, front string, was, is entries) (string, error) {
 	keys := changedKeys(was, is)
 	if len(keys) == 0 {
 		return front, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -141,9 +142,7 @@ func expression(text string) func(context.Context, Subject) ([]activity.GuardErr
 			return nil, fmt.Errorf("%s", fault.Message(err))
 		}
 		values := map[string]any{}
-		for name, value := range s.Values {
-			values[name] = value
-		}
+		maps.Copy(values, s.Values)
 		var output any
 		if err := json.Unmarshal(s.json(), &output); err != nil {
 			return nil, err

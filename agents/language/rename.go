@@ -149,7 +149,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	}
 	var refs []reference
 	files := slices.Collect(s.files(w, t.name))
-	if t.twice(w) {
+	if t.twice() {
 		refs = t.overrides(w, s)
 	} else {
 		refs = references(w, s, own, t, slices.Values(files))
@@ -227,7 +227,7 @@ func (r reference) spell(name string) string {
 }
 
 // twice reports whether the name is there twice in the target's scope.
-func (t target) twice(w *World) bool {
+func (t target) twice() bool {
 	return t.entry != nil && t.entry.State == registry.Duplicate
 }
 
@@ -344,7 +344,7 @@ func filesOf(refs []reference) []*File {
 // findUnreadable says which file may name the target and cannot be read, nil where there
 // is none: a rename that left it out would break it.
 func (t target) findUnreadable(w *World, files []*File) error {
-	if t.twice(w) {
+	if t.twice() {
 		return nil
 	}
 	for _, f := range files {

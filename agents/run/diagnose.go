@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,9 +54,7 @@ func (d *diagnosed) after(ctx context.Context, servers tool.Languages, path stri
 		return nil
 	}
 	left := make(map[tool.Found]int, len(known))
-	for f, n := range known {
-		left[f] = n
-	}
+	maps.Copy(left, known)
 	return slices.DeleteFunc(d.ask(ctx, servers, path, true, diagnosedIn), func(f tool.Found) bool {
 		left[withoutLine(f)]--
 		return left[withoutLine(f)] >= 0

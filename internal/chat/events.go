@@ -63,7 +63,7 @@ func (m *screen) event(e Event) {
 			m.write(i, b.Text)
 		}
 	case activity.FileChanged:
-		m.change(e, b)
+		m.change(b)
 	case activity.RunFinished:
 		if !e.Below {
 			m.endText()
@@ -231,7 +231,7 @@ func (m *screen) result(i *item, b activity.ToolState) {
 }
 
 // change shows what a call did to a file with the call.
-func (m *screen) change(e Event, b activity.FileChanged) {
+func (m *screen) change(b activity.FileChanged) {
 	i := m.find(b.Call)
 	if i == nil || b.Patch == "" {
 		return

@@ -317,9 +317,9 @@ func (m *screen) forget() {
 }
 
 // add adds an item that is whole.
-func (m *screen) add(i *item) *item {
+func (m *screen) add(i *item) {
 	i.whole = true
-	return m.begin(i)
+	m.begin(i)
 }
 
 // begin adds an item that goes on.

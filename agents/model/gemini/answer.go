@@ -216,14 +216,10 @@ func (a *answer) rate(ratings []*genai.SafetyRating) {
 }
 
 // result returns the answer.
-func (a *answer) result() (*model.Answer, error) {
+func (a *answer) result() *model.Answer {
 	a.seal()
-	raw, err := a.raw.content()
-	if err != nil {
-		return nil, &model.Error{Class: model.Cut, Message: "the answer cannot be kept: " + err.Error(), Err: err}
-	}
 	out := &model.Answer{
-		Message:  model.Message{Role: model.Reply, Parts: a.parts, Raw: raw},
+		Message:  model.Message{Role: model.Reply, Parts: a.parts, Raw: a.raw.content()},
 		Detail:   a.message,
 		Version:  a.version,
 		Provider: a.id,
@@ -233,7 +229,7 @@ func (a *answer) result() (*model.Answer, error) {
 	}
 	a.classify(out)
 	a.cite(out)
-	return out, nil
+	return out
 }
 
 // classify sorts how the answer ended (spec 3.3).

@@ -356,7 +356,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 		if g.answer.flush(g.emit) != nil {
 			return nil, nil
 		}
-		return g.answer.result()
+		return g.answer.result(), nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

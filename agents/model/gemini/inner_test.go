@@ -163,7 +163,7 @@ func TestSEC124HalfSurrogates(t *testing.T) {
 	var r rawParts
 	r.add(json.RawMessage(`{"text":"\ud83d"}`))
 	r.add(json.RawMessage(`{"text":"\ude00"}`))
-	if raw, _ := r.content(); string(raw) != `{"role":"model","parts":[{"text":"\ud83d\ude00"}]}` {
+	if raw := r.content(); string(raw) != `{"role":"model","parts":[{"text":"\ud83d\ude00"}]}` {
 		t.Errorf("%s", raw)
 	}
 	_, c := filter(strings.NewReader("data: {\"a\":\"\xff\"}\n\n"))

@@ -58,16 +58,16 @@ func (r *rawParts) seal() {
 }
 
 // content returns the raw form; nil if there are no parts.
-func (r *rawParts) content() (json.RawMessage, error) {
+func (r *rawParts) content() json.RawMessage {
 	r.seal()
 	if r.done.Len() == 0 {
-		return nil, nil
+		return nil
 	}
 	var b bytes.Buffer
 	b.WriteString(`{"role":"model","parts":[`)
 	b.Write(r.done.Bytes())
 	b.WriteString(`]}`)
-	return wellFormed(b.Bytes()), nil
+	return wellFormed(b.Bytes())
 }
 
 // wellFormed replaces escapes of half a surrogate pair: strict readers of JSON,
