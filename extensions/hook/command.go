@@ -19,6 +19,7 @@ import (
 const maxOutput = 64 << 10
 
 // command is a hook of the settings at one event.
+// It is made for one event and not changed.
 type command struct {
 	all     *Hooks
 	hook    Described
@@ -27,6 +28,9 @@ type command struct {
 }
 
 // Run implements [Hook]. Whatever it starts has ended when it returns.
+// The hook's own timeout counts besides ctx; the error is then that of whichever ended
+// it. The person is told of protected places that changed while it ran, in the message
+// of the output.
 func (c command) Run(ctx context.Context, input []byte) (Output, error) {
 	if c.hook.Problem != "" {
 		return Output{}, errors.New(c.hook.Problem)
@@ -48,6 +52,7 @@ func (c command) Run(ctx context.Context, input []byte) (Output, error) {
 }
 
 // read returns what a command says (spec 9.2): by its exit code, then by its output.
+// The error is for the person, and says that the hook failed.
 func read(e tool.Ended) (Output, error) {
 	said := bytes.TrimSpace(e.Stdout.Bytes())
 	complaint := e.Stderr.Text()
@@ -71,6 +76,9 @@ func read(e tool.Ended) (Output, error) {
 	return Output{}, fmt.Errorf("it ended with exit code %d: %s", e.Code, complaint)
 }
 
+// parse reads what a command printed: nothing, a JSON object, or text, which is a
+// message to the person. An object that is not whole, or whose members have other types,
+// is an error: a guard that means to deny must not be read as one that says nothing.
 func parse(e tool.Ended, said []byte) (Output, error) {
 	var out Output
 	switch {
@@ -88,6 +96,9 @@ func parse(e tool.Ended, said []byte) (Output, error) {
 }
 
 // start runs the command to its end, and ends what it leaves behind.
+// notes are for the person. A command that could not be started is an error; one that
+// ended with any exit code is not. The error of a context that ended is not told here:
+// Run looks at it.
 func (c command) start(ctx context.Context, input []byte) (e tool.Ended, notes []string, err error) {
 	all := c.all
 	dir := c.folder

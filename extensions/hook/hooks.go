@@ -27,23 +27,31 @@ import (
 const maxAtOnce = 16
 
 // Config is what Hooks need. All of it is required but where it says so.
+// Its functions are called from many goroutines, and must be safe for that.
 type Config struct {
 	// Described returns the hooks of an event that hold in a folder, in their order,
 	// without those that wait for the person's approval. It is asked before each use.
 	// It returns early when ctx ends.
 	Described func(ctx context.Context, folder, event string) []Described
-	// Has reports whether there may be any.
-	Has      func(folder, event string) bool
+	// Whether there may be any. It is asked often and must be fast: it reads no files.
+	// Where it is wrong in saying yes, only some work is wasted.
+	Has func(folder, event string) bool
+	// Not changed after New.
 	Compiled []Compiled // may be nil
-	Trusted  func(folder string) bool
-	Environ  []string // of the processes, as KEY=value
-	Home     string   // the person's
-	Sandbox  func(folder string) *sandbox.Sandbox
+	// Reports whether the person trusts a folder. Commands are started in no other.
+	Trusted func(folder string) bool
+	Environ []string // of the processes, as KEY=value
+	Home    string   // the person's
+	// Returns the sandbox for processes of a folder.
+	Sandbox func(folder string) *sandbox.Sandbox
 	// Places returns what the wall of a hook hides and protects.
 	Places func(ctx context.Context, folder string) (tool.Places, error)
-	Mask   func([]byte) []byte // takes what the daemon holds out of inputs
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Returns an input without what the daemon keeps secret. It may change what it is
+	// given.
+	Mask func([]byte) []byte
+	// The clock of timestamps and of how long hooks took. Timers are real ones.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Hooks are the hooks of one daemon. They are safe for concurrent use; make them with
@@ -60,10 +68,12 @@ type Hooks struct {
 var _ run.Hooks = (*Hooks)(nil)
 
 // New returns hooks of which none runs.
+// The caller closes them after the last run has ended.
 func New(c Config) *Hooks { return &Hooks{Config: c, slots: make(chan struct{}, maxAtOnce)} }
 
 // Close waits until nothing is left of hooks whose context has ended. No hook is run
 // after it.
+// Events after it have their guards fail, and so deny. It may be called several times.
 func (h *Hooks) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -72,12 +82,15 @@ func (h *Hooks) Close() {
 }
 
 // Has implements [run.Hooks].
+// It may be true where [Hooks.Fire] then finds none; a caller that skips Fire where it
+// is false misses nothing.
 func (h *Hooks) Has(folder, event string) bool {
 	return slices.ContainsFunc(h.Compiled, func(c Compiled) bool { return c.Event == event }) ||
 		h.Config.Has(folder, event)
 }
 
 // due is a hook that is to be run at an event.
+// It belongs to one event.
 type due struct {
 	Hook
 	name       string
@@ -102,6 +115,11 @@ func (h *Hooks) due(ctx context.Context, e run.HookEvent) (list []due) {
 
 // Fire implements [run.Hooks]. The hooks run at the same time; where one is sequential
 // they run one after another, and each sees what those before it changed.
+// It returns when all of them have ended, or soon after ctx has: then those that still
+// run count as failed, which for a guard is a denial. A sequence ends with the first
+// hook that denies or stops. The answer is never in doubt: where no hook matches it is
+// allow, and where the event itself cannot be written down it is what a failed hook
+// would make it. The caller owns the answer.
 func (h *Hooks) Fire(ctx context.Context, e run.HookEvent) run.HookAnswer {
 	list := h.due(ctx, e)
 	into := merging{event: e, answer: run.HookAnswer{Decision: "allow"}}
@@ -147,6 +165,8 @@ func await(ctx context.Context, results <-chan result) result {
 }
 
 // begin runs a hook. It goes on ending where nobody waits for it any more.
+// The result is put into the channel, which has room for it. The lock is held while
+// the work is counted, so that Close cannot miss it.
 func (h *Hooks) begin(ctx context.Context, e run.HookEvent, d due, fields map[string]json.RawMessage) <-chan result {
 	done := make(chan result, 1)
 	input, err := h.input(e, d, fields)
@@ -184,6 +204,9 @@ func (h *Hooks) begin(ctx context.Context, e run.HookEvent, d due, fields map[st
 }
 
 // input is the JSON object that a hook is given.
+// fields are those of the event, as the hooks before changed them; those that every
+// event has go over them, so that no hook can say it is another event's. Secrets are
+// masked in the text, wherever they are.
 func (h *Hooks) input(e run.HookEvent, d due, fields map[string]json.RawMessage) ([]byte, error) {
 	all := map[string]any{}
 	for name, value := range fields {
@@ -206,6 +229,7 @@ func (h *Hooks) input(e run.HookEvent, d due, fields map[string]json.RawMessage)
 }
 
 // merging puts together what the hooks of an event say, in their order.
+// It is used by one goroutine.
 type merging struct {
 	event   run.HookEvent
 	fields  map[string]json.RawMessage // of the input, as it is by now
@@ -214,6 +238,8 @@ type merging struct {
 	allowed []string // names of these
 }
 
+// begin writes the fields of the event down, and returns a copy for hooks that run at
+// the same time. The error is a bug: an event has a value that is no JSON.
 func (m *merging) begin() (map[string]json.RawMessage, error) {
 	m.fields = make(map[string]json.RawMessage, len(m.event.Fields))
 	for name, value := range m.event.Fields {
@@ -230,6 +256,9 @@ func (m *merging) begin() (map[string]json.RawMessage, error) {
 var decisions = []string{"allow", "ask", "deny"}
 
 // add takes over what a hook says.
+// A hook that failed or cannot be understood counts as a denial at an event that it
+// guards, and for nothing elsewhere. Edits of a hook that denies are not taken over.
+// Each hook is in Ran, with what it decided, in the order of the hooks.
 func (m *merging) add(d due, r result) {
 	event, out := m.event.Name, r.output
 	ran := run.HookRan{HookRan: activity.HookRan{Event: event, Name: d.name}, Took: r.took}
@@ -284,6 +313,7 @@ func (m *merging) decide(decision, reason string) {
 }
 
 // flows reports whether hooks of an event decide about how things go on.
+// At the others hooks only look on: what they decide is ignored.
 func flows(event string) bool {
 	switch event {
 	case SessionStart, SessionEnd, PreCompress, Notification:
@@ -294,6 +324,7 @@ func flows(event string) bool {
 
 // decision returns what an output decides at an event. What cannot be understood is an
 // error.
+// The decision is one of [decisions].
 func (o Output) decision(event string) (decision, reason string, err error) {
 	if !flows(event) {
 		return "allow", "", nil
@@ -324,6 +355,8 @@ func (o Output) decision(event string) (decision, reason string, err error) {
 }
 
 // edit takes over what a hook wants to be otherwise.
+// An edit whose form is wrong is an error, after which the hook counts as failed;
+// earlier edits of it may have been taken over.
 func (m *merging) edit(s Specific) error {
 	switch m.event.Name {
 	case BeforeTool:
@@ -357,6 +390,7 @@ func (m *merging) replace(name string, raw json.RawMessage) {
 	m.recordEdit(name)
 }
 
+// recordEdit puts a member as it is now among those that the answer changes.
 func (m *merging) recordEdit(name string) {
 	if m.answer.Edited == nil {
 		m.answer.Edited = make(map[string]json.RawMessage)
@@ -378,6 +412,9 @@ func (m *merging) merge(name string, raw json.RawMessage) error {
 	return nil
 }
 
+// over returns the object below with the members of above over its own; where deep is
+// set the members of config are laid over each other in the same way. An error says
+// that above is no object. A below that is none counts as empty.
 func over(below, above json.RawMessage, deep bool) (json.RawMessage, error) {
 	var under, upper map[string]json.RawMessage
 	if err := json.Unmarshal(above, &upper); err != nil {
@@ -401,6 +438,8 @@ func over(below, above json.RawMessage, deep bool) (json.RawMessage, error) {
 
 // choose takes over a selection of tools: those of all hooks together, and none where
 // one of them says so.
+// AUTO and ANY without names change nothing. toolConfig may be wrapped in
+// functionCallingConfig, as older hooks of gemini-cli write it.
 func (m *merging) choose(raw json.RawMessage) error {
 	if none(raw) {
 		return nil

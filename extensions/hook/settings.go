@@ -23,15 +23,21 @@ const (
 )
 
 // Described is a hook as the settings describe it.
+// It is not changed once [Parse] has returned it.
 type Described struct {
-	Event      string
-	Key        string // under which it is written: the event, or its older name
-	Name       string // its command where it has none
-	Matcher    string
-	Command    string
-	Args       []string // nil = Command is a line for bash
-	Env        []string // NAME=value
-	Timeout    time.Duration
+	// One of the events of this package.
+	Event   string
+	Key     string // under which it is written: the event, or its older name
+	Name    string // its command where it has none
+	Matcher string
+	// With Args a program by name or path, ~/ for the person's home; without them a line
+	// for bash.
+	Command string
+	Args    []string // nil = Command is a line for bash
+	Env     []string // NAME=value
+	// From 1 ms to 10 min, one minute where none is given.
+	Timeout time.Duration
+	// Whether all hooks of an event run one after another because of it.
 	Sequential bool
 	Project    bool           // it is a project's, and not the person's own
 	Sandbox    sandbox.Access // "" = no wall
@@ -42,6 +48,7 @@ type Described struct {
 }
 
 // written are the hooks of one event as settings have them.
+// Only what is read is named: see spec 9.2.
 type written []struct {
 	Matcher    string `json:"matcher"`
 	Sequential bool   `json:"sequential"`
@@ -61,6 +68,10 @@ type written []struct {
 // with its Problem. off are names of hooks that are switched off. lookup returns the
 // variables that $NAME and ${NAME} stand for in env. Names of members are taken exactly
 // as they are written, since the person was shown these, and none may be there twice.
+// It reads no files. The hooks are in the order of the names of their events, and in one
+// event as they are written. A section that cannot be read has none; a single event that
+// cannot be is one hook with a Problem, so that a guard in it still blocks. The caller
+// owns both slices. What is off is not taken out here, as it may be another file's.
 func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list []Described, off []string) {
 	section := sectionOf(raw) // the settings say where it is none
 	_ = json.Unmarshal(section["disabled"],
@@ -107,6 +118,7 @@ func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list [
 }
 
 // Enabled reports whether a section hooks leaves hooks switched on.
+// It is true in doubt: a guard must not be switched off by a typing error.
 func Enabled(raw []byte) bool {
 	on := true
 	_ = json.Unmarshal(sectionOf(raw)["enabled"], &on) // anything else is as if it was not there
@@ -123,6 +135,8 @@ func sectionOf(raw []byte) (section map[string]jsontext.Value) {
 }
 
 // complete checks a description, and fills in what it leaves out.
+// The error is the Problem: it says what is wrong with the hook, in words that follow
+// its name.
 func (d *Described) complete(kind string, env map[string]string, lookup func(string) (string, bool)) error {
 	if d.Timeout == 0 {
 		d.Timeout = defaultTimeout
@@ -170,6 +184,8 @@ func (d *Described) complete(kind string, env map[string]string, lookup func(str
 var variable = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 
 // Summary says for a person what the hook does.
+// It is one line, for the question whether a project's hook may run. Of variables it has
+// the names alone, since values may be secret.
 func (d *Described) Summary() string {
 	text := d.Event
 	if d.Matcher != "" && d.Matcher != "*" {

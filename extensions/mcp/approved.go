@@ -20,7 +20,11 @@ const maxKept = 64 << 20
 
 // keptTools is what is known of a server that does not run: the tools that were listed
 // last, and which of them were approved.
+// The file is one of the daemon's own, mode 0600. One that others could have written
+// approves nothing.
 type keptTools struct {
+	// The folder and the server are checked when the file is read: its name is only a
+	// hash of both.
 	Folder   string            `json:"folder"`
 	Server   string            `json:"server"`
 	Tools    []listed          `json:"tools"`
@@ -30,6 +34,8 @@ type keptTools struct {
 	Version  string            `json:"version,omitzero"`
 }
 
+// fileName returns the name of the file in which the tools of a server in a folder are
+// kept: a hash, since both names may hold anything.
 func fileName(folder, server string) string {
 	sum := sha256.Sum256([]byte(folder + "\x00" + server))
 	return hex.EncodeToString(sum[:16]) + ".json"
@@ -37,6 +43,7 @@ func fileName(folder, server string) string {
 
 // load reads what is kept. Without a file the server was never seen; with one that
 // cannot be used nothing of it is approved, and all waits for the person (SEC-84).
+// It is called once, before anybody else knows the entry, so without its lock.
 func (e *entry) load() {
 	path := e.file()
 	if path == "" {
@@ -59,6 +66,9 @@ func (e *entry) load() {
 }
 
 // save keeps what is known; the lock is held.
+// Where all of it would be larger than [maxKept] the prompts are left out, and then
+// the tools. What was approved always stays. The file is replaced whole, so that
+// another process reads the old or the new one.
 func (e *entry) save() error {
 	path := e.file()
 	if path == "" {
@@ -98,6 +108,7 @@ func (e *entry) save() error {
 // take takes over a list of tools. Of a server that was never seen it is approved
 // with the server itself, also while it settles; later each tool that is new or
 // another waits for the person (SEC-84).
+// left has the reasons for the tools that were left out.
 func (e *entry) take(tools []listed, left []string, settling bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,6 +128,7 @@ func (e *entry) take(tools []listed, left []string, settling bool) {
 }
 
 // keep saves, and says when that fails: then the person is asked again.
+// The lock is held.
 func (e *entry) keep() {
 	if err := e.save(); err != nil {
 		e.all.Log.Warn("the approved tools of an MCP server could not be kept", "server", e.name, "err", err)
@@ -139,6 +151,8 @@ func (e *entry) currentTools() []*serverTool {
 
 // offer returns the tools that may be offered now, why others are not, and a
 // change that the person has not been asked about.
+// problem is a whole sentence for the person and the model. change is returned once
+// for each set of pending tools, until its Again is called.
 func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,6 +215,9 @@ func (e *entry) readApprovals() {
 }
 
 // accept approves tools as they were shown.
+// A tool that became another one after it was shown has another digest, and so is not
+// approved by this. The error says that it could not be saved; for this process the
+// tools are approved all the same.
 func (e *entry) accept(shown []listed) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

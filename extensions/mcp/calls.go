@@ -51,6 +51,8 @@ func (c *connection) notify(method string, params []byte) {
 	}
 }
 
+// progressLine returns a line for the person: how far a call is, of how much where the
+// server says so, and what it says of that, cut to 200 characters.
 func progressLine(progress, total float64, message string) string {
 	line := strconv.FormatFloat(progress, 'f', -1, 64)
 	if total > 0 {
@@ -65,6 +67,10 @@ func progressLine(progress, total float64, message string) string {
 
 // call calls a tool and returns the result as the server wrote it. env has who is told
 // of progress, and who is asked what the server wants to know.
+// The call ends with ctx, after the server's [Server.Timeout], or when the server told
+// no progress for as long as times.silence. While the person is asked something that
+// time stands still. The error is the cause, in words for the model. No call is tried
+// again: what it did is not known.
 func (c *connection) call(ctx context.Context, name string, args []byte, env *tool.Env) ([]byte, error) {
 	t := c.entry.all.times
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Timeout,
@@ -145,6 +151,8 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 }
 
 // use notes that the server is used until over is called.
+// A server in use is neither pinged nor ended for being idle. over must be called
+// exactly once.
 func (c *connection) use() (over func()) {
 	note := func(n int) {
 		c.mu.Lock()
@@ -157,6 +165,7 @@ func (c *connection) use() (over func()) {
 }
 
 // listed is a tool as a server lists it.
+// It is kept on disk, with the names that its tags give.
 type listed struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitzero"`
@@ -165,6 +174,9 @@ type listed struct {
 }
 
 // tools reads the list of tools. left says which are left out and why.
+// left is for the person, at most [maxLeft] reasons and a note. The error ends the
+// attempt to start the server: it did not answer, the list could not be read, or it
+// did not end within [maxPages] pages.
 func (c *connection) tools(ctx context.Context) (tools []listed, left []string, err error) {
 	var request mcp.ListToolsRequest
 	seen := make(map[string]bool)

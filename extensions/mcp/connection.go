@@ -20,6 +20,7 @@ import (
 )
 
 // times are how long is waited for servers (spec 9.1, 12.2).
+// Tests have shorter ones; see [usual].
 type times struct {
 	connect time.Duration // until a server has been started and has listed its tools
 	silence time.Duration // of a call without progress
@@ -33,6 +34,7 @@ type times struct {
 	settle  time.Duration // in which a server that was never seen may change its list
 }
 
+// usual are the times of a daemon.
 var usual = times{
 	connect: 10 * time.Second, silence: 60 * time.Second, closing: 2 * time.Second, write: 10 * time.Second,
 	ping: 30 * time.Second,
@@ -40,6 +42,7 @@ var usual = times{
 }
 
 // lastWait is how long servers are waited for when all are closed.
+// Shutting down the daemon is not to wait for servers that do not end by themselves.
 const lastWait = 500 * time.Millisecond
 
 // The limits of a list of tools.
@@ -50,6 +53,9 @@ const (
 )
 
 // connection is a server that runs.
+// Its entry owns it; the package's documentation has how it ends. All fields above mu
+// are set by [connect] before others see them, but for why, which may be read once
+// dead is closed.
 type connection struct {
 	entry  *entry
 	server Server
@@ -96,6 +102,7 @@ func (r recorder) SendRequest(ctx context.Context, request transport.JSONRPCRequ
 	return keep(ctx, response, err)
 }
 
+// rawKey is the key of the place where keep puts a result, in a context.
 type rawKey struct{}
 
 // keep keeps a result where [keepRaw] asked for it.
@@ -107,12 +114,17 @@ func keep(ctx context.Context, response *transport.JSONRPCResponse, err error) (
 }
 
 // keepRaw returns a context with which the result of a request is kept.
+// What it returns is written when the request has been answered. Whoever leaves the
+// request behind, as [connection.await] may, must not read it: the answer can still
+// come.
 func keepRaw(ctx context.Context) (context.Context, *[]byte) {
 	raw := new([]byte)
 	return context.WithValue(ctx, rawKey{}, raw), raw
 }
 
 // connect starts a server and greets it. stderr gets what it prints.
+// It returns soon after ctx has ended. The connection lives on beyond ctx, until it is
+// closed; where there is an error nothing is left of it.
 func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection, error) {
 	c := &connection{
 		entry: e, server: s, stderr: stderr, began: e.all.Now(), gone: make(chan struct{}), dead: make(chan struct{}),
@@ -163,6 +175,8 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 }
 
 // greet begins the protocol.
+// It also subscribes to changes of the lists, where the server speaks a version that
+// has subscriptions.
 func (c *connection) greet(ctx context.Context) error {
 	// The library's goroutines are not to end with the greeting.
 	if err := c.await(ctx, func() error { return c.client.Start(c.life) }); err != nil {
@@ -199,6 +213,9 @@ func (c *connection) greet(ctx context.Context) error {
 
 // await runs do, and returns when it has, when ctx ends or when the server is
 // dead: a message may be stuck in the pipe to it.
+// Where the server is dead its reason is returned. do may go on after await has
+// returned, so it must write only what nobody reads without its result; close waits
+// for it.
 func (c *connection) await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	c.mu.Lock()
@@ -241,6 +258,7 @@ func (c *connection) await(ctx context.Context, do func() error) error {
 
 // watch pings the server, reads its list again when it has changed, and ends it
 // when nobody has used it for long.
+// It returns when the connection is dead.
 func (c *connection) watch() {
 	all := c.entry.all
 	ping := time.NewTicker(all.times.ping)
@@ -287,6 +305,8 @@ var errIdle = errors.New("nobody used it for a while")
 // close ends the server: it is to end by itself when its input does, and is
 // killed with all that it started when it does not. One over HTTP is told that its
 // session is over. It waits for that.
+// It may be called several times, also at once; each call returns when nothing is
+// left. The context of [Servers] ends the patience: then the server is killed at once.
 func (c *connection) close() {
 	c.die(errors.New("it was stopped"))
 	c.mu.Lock()

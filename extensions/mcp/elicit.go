@@ -32,6 +32,8 @@ type asking struct {
 	asked int             // guarded by the connection's mu
 }
 
+// askingKey is the key of the asking of a request, in a context. A nil one there says
+// that nobody can be asked.
 type askingKey struct{}
 
 // elicitor answers what a server asks the person (spec 9.1). The question goes to the
@@ -39,6 +41,8 @@ type askingKey struct{}
 type elicitor struct{ *connection }
 
 // Elicit implements [client.ElicitationHandler].
+// It returns no error: whatever goes wrong the server is told that the person
+// declined, and the person why.
 func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	result := &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionDecline}}
 	a := c.asker(ctx)
@@ -96,6 +100,7 @@ const opened = "I opened it"
 
 // askToOpen shows the person the address of a page that a server wants opened, whole.
 // Nothing of ours opens it (SEC-88).
+// The error says why the person is not asked, and is for them.
 func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action string,
 	content map[string]any, err error) {
 	u, err := dial.ParseURL(params.URL)
@@ -147,6 +152,9 @@ func (p *property) askable() bool {
 }
 
 // ask asks the person for each property of a form. The error says why it is declined.
+// Required properties are asked for first, in the order of the server, the others by
+// name. One that cannot be asked for is left out, unless it is required. Nothing is
+// asked before all of the form is known to be harmless.
 func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, content map[string]any, err error) {
 	var form struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -219,6 +227,8 @@ const skip = "(no answer)"
 
 // askFor asks for one property until the answer fits. value is nil where the person
 // leaves an optional one out.
+// An answer must fit the server's own schema of the property. It is asked for
+// [maxTries] times, then the error declines the whole form.
 func (c elicitor) askFor(a *asking, message, name string, p property, schema json.RawMessage,
 	required bool) (action string, value any, err error) {
 	one, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]json.RawMessage{name: schema}})
@@ -277,6 +287,8 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 }
 
 // choices returns what the person chooses from, and what each stands for.
+// Of two values with the same title the second is shown as what it is. Both results
+// are empty where any text will do.
 func (p *property) choices() (shown []string, values map[string]string) {
 	values = make(map[string]string)
 	add := func(value, title string) {
@@ -305,6 +317,8 @@ func (p *property) choices() (shown []string, values map[string]string) {
 }
 
 // read returns an answer as the value of a property.
+// The error says, for the person, why the text is no such value. Limits of the schema
+// are checked elsewhere.
 func (p *property) read(text string) (any, error) {
 	switch text = strings.TrimSpace(text); p.Type {
 	case "array":
@@ -333,6 +347,9 @@ func (p *property) read(text string) (any, error) {
 }
 
 // question puts one question before the person.
+// It waits for as long as the person takes, or until the call ends. Of one call
+// [maxQuestions] are asked, forms and samplings together. An answer in which there is
+// a key of the person's is an error, and goes nowhere.
 func (c elicitor) question(a *asking, message string, choices []string) (tool.Answer, error) {
 	c.mu.Lock()
 	a.asked++

@@ -14,14 +14,16 @@ import (
 )
 
 // entry is a server in a folder, whether it runs or not.
+// Those fields above mu never change.
 type entry struct {
 	all    *Servers
 	folder string
 	name   string
 	stderr *ring
 
-	mu       sync.Mutex // held for short; all below is guarded by it
-	server   Server
+	mu     sync.Mutex // held for short; all below is guarded by it
+	server Server
+	// One of the states, and why it is in it, for the person.
 	state    string
 	why      string
 	conn     *connection
@@ -30,23 +32,27 @@ type entry struct {
 	retry    time.Time     // not before
 	stopped  bool          // by the person
 	listed   []listed      // what the server lists, or listed last
+	// Why tools are left out of listed.
 	left     []string
 	prompts  []Prompt
 	accepted map[string]string // digests of tools that were approved, by name; nil = the server was never seen
 	fresh    bool              // the connection is the first to the server, and its list may settle
 	worked   bool              // it was ready when it was started last
 	asked    string            // the pending tools that the person was asked about
-	title    string
-	version  string
-	calls    int
-	errors   int
-	took     []time.Duration // of the newest calls, a ring of maxTook
+	// What the server calls itself, and its version, as it said last.
+	title   string
+	version string
+	// Since the daemon began; errors are those of them that failed.
+	calls  int
+	errors int
+	took   []time.Duration // of the newest calls, a ring of maxTook
 }
 
 // maxTook is of how many calls it is known how long they took.
 const maxTook = 256
 
 // update takes over a description; the lock of all is held.
+// A connection by the old description is closed in the background.
 func (e *entry) update(s Server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,6 +77,7 @@ func (e *entry) update(s Server) {
 }
 
 // set changes the state and tells it.
+// It takes the lock, and calls Changed without it.
 func (e *entry) set(state, why string) {
 	e.mu.Lock()
 	same := e.state == state && e.why == why
@@ -90,6 +97,9 @@ func (e *entry) known() bool {
 
 // begin starts the server if it does not run and may be started. It returns what
 // is closed when the attempt that goes on is over; nil for none.
+// It does not wait. nil is returned where the server runs, may not be started,
+// or failed so recently that the next attempt is further away than the first
+// backoff: then what it offered last is all there is.
 func (e *entry) begin() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,6 +124,8 @@ func (e *entry) begin() <-chan struct{} {
 }
 
 // try runs do, unless the servers are being closed.
+// It reports whether it does. do runs on a goroutine of its own that Close waits
+// for.
 func (a *Servers) try(do func()) bool {
 	if a.starts.Err() != nil {
 		return false
@@ -136,6 +148,8 @@ func (e *entry) whyNotStarted() error {
 }
 
 // attempt tries to start the server once, after a delay.
+// done is closed when the outcome can be seen in the entry. A server that was
+// stopped or described anew meanwhile is closed again, and was not started.
 func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	conn, err := e.connectAfter(s, delay)
 	e.mu.Lock()
@@ -168,6 +182,9 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	close(done)
 }
 
+// connectAfter waits for the delay and for a slot, starts the server and takes
+// over its tools and prompts. It ends early when the servers are being closed.
+// The error of one that ended at once has the last line that it printed.
 func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error) {
 	if delay > 0 {
 		select {
@@ -211,6 +228,7 @@ func (e *entry) fail() {
 }
 
 // await waits for the end of a connection.
+// It is run once for each connection that the entry took over, and closes it.
 func (e *entry) await(conn *connection) {
 	<-conn.dead
 	e.mu.Lock()
@@ -235,6 +253,8 @@ func (e *entry) await(conn *connection) {
 }
 
 // shut ends the server, if it runs or is being started, and waits for that.
+// A server that a call needs afterwards is started again, unless it was stopped
+// first.
 func (e *entry) shut() {
 	e.mu.Lock()
 	conn, starting := e.conn, e.starting
@@ -256,6 +276,8 @@ func (e *entry) shut() {
 }
 
 // acquire returns the connection, which is made if there is none.
+// It waits for an attempt at most until ctx ends. The error is for the model and
+// the person, and has when the next attempt is due where that is so.
 func (e *entry) acquire(ctx context.Context) (*connection, error) {
 	e.mu.Lock()
 	conn, hindered := e.conn, e.whyNotStarted()
@@ -283,6 +305,10 @@ func (e *entry) acquire(ctx context.Context) (*connection, error) {
 }
 
 // call calls a tool of the server, if it is still the one that was offered.
+// s is the description when it was offered, and the call is refused where that
+// has changed. args is the JSON object that the policy was asked about. The
+// errors say why there is no result, in words that follow "did not do it: ". How
+// long a call took counts only where it had an answer.
 func (e *entry) call(ctx context.Context, s Server, name string, args []byte, env *tool.Env) ([]byte, error) {
 	now := e.all.current(e.folder) // what was approved may be gone since (SEC-11)
 	if !slices.Contains(now, e) {
@@ -338,6 +364,7 @@ func (e *entry) withdrawn(name string) error {
 }
 
 // relist reads the list of tools again.
+// Where that fails the connection ends: what is offered would be out of date.
 func (e *entry) relist(c *connection) {
 	ctx, cancel := context.WithTimeout(e.all.ctx, e.all.times.connect)
 	defer cancel()
@@ -351,6 +378,7 @@ func (e *entry) relist(c *connection) {
 }
 
 // report returns what is known of the server.
+// The caller owns what it returns, but for the texts.
 func (e *entry) report() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -378,6 +406,7 @@ func (e *entry) report() State {
 }
 
 // file is where the approved tools are kept.
+// It is "" where nothing is kept.
 func (e *entry) file() string {
 	if e.all.Dir == "" {
 		return ""

@@ -14,6 +14,7 @@ const maxEndpoint = 4 << 10
 
 // events passes a stream of server-sent events on to the library, each message as a
 // filter has it. A stream that answers a request ends with the answer.
+// It is the body of a response, read by one goroutine of the library.
 type events struct {
 	io.Closer
 	pieces
@@ -24,6 +25,8 @@ type events struct {
 	broken  func(err error) // the stream did not end as it should
 }
 
+// events returns the body of the response to q as a filter has it. What is wrong with it ends the
+// connection, unless the request or the connection has ended: then the error is of that end.
 func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
 	e := &events{Closer: body, filter: g.filter(q.Context()), in: bufio.NewReaderSize(body, 64<<10),
 		answers: q.Method == http.MethodPost, refuse: g.refuse}
@@ -37,6 +40,8 @@ func (g *guard) events(body io.ReadCloser, q *http.Request) io.ReadCloser {
 }
 
 // event reads an event and returns what goes on of it.
+// It returns the piece that the library reads in place of the event, which is empty but for its end
+// where nothing goes on. io.EOF comes with the piece that is the last.
 func (e *events) event() ([]byte, error) {
 	var out bytes.Buffer
 	var data, id, retry []byte

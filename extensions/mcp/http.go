@@ -36,6 +36,7 @@ const maxHops = 5
 const maxErrorBody = 4 << 10
 
 // dial returns the transport to a server over HTTP. Nothing is sent yet.
+// The error says that the address cannot be used.
 func (c *connection) dial(context.Context) (transport.Interface, error) {
 	all, s := c.entry.all, c.server
 	u, err := dial.ParseURL(s.URL)
@@ -80,6 +81,8 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 // hosts returns what a description lets through besides public addresses: the host
 // of the person's own servers, whatever its address, and the port of a project's
 // (SEC-90).
+// A project's server may be at any name, but the dialer lets it have public addresses
+// alone.
 func (s *Server) hosts(u *dial.URL) dial.Hosts {
 	if s.Project {
 		return dial.Hosts{{Any: true, Port: u.Port}}
@@ -102,6 +105,7 @@ func checkRedirect(q *http.Request, via []*http.Request) error {
 // guard is what the library sends requests through. It adds the headers of the
 // description, ends them with the connection, and passes on only what a filter lets
 // through. Only where the description says are requests sent: they may hold a token.
+// It is safe for concurrent use, as the library sends requests at the same time.
 type guard struct {
 	*connection
 	at      *url.URL // of the description
@@ -112,6 +116,9 @@ type guard struct {
 }
 
 // RoundTrip implements [http.RoundTripper].
+// An answer to a request of the server is sent with a context of its own, since the
+// library's may be over by then. Of a body that is neither JSON nor a stream only the
+// beginning is passed on.
 func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.URL.Scheme != g.at.Scheme || !strings.EqualFold(q.URL.Host, g.at.Host) {
 		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it",
@@ -172,6 +179,7 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // send sends a request with what the person's login gives. Where the server does not
 // take that any more, it is renewed, once.
+// A request whose body cannot be had a second time is sent once.
 func (g *guard) send(r *http.Request) (*http.Response, error) {
 	if g.account == nil {
 		return g.next.RoundTrip(r)
@@ -210,6 +218,7 @@ func answersServer(q *http.Request) bool {
 }
 
 // answer reads an answer that is one message.
+// It closes body. An answer without text, as to a notification, stays one.
 func (g *guard) answer(ctx context.Context, body io.ReadCloser) (io.ReadCloser, error) {
 	defer body.Close()
 	text, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
@@ -236,6 +245,7 @@ func (g *guard) answer(ctx context.Context, body io.ReadCloser) (io.ReadCloser, 
 
 // refuse answers a request of a server over SSE, where the library answers none: a
 // ping, and that others are not known.
+// It does not wait for that.
 func (c *connection) refuse(through *http.Client, to *url.URL, m message) {
 	answer := message{Version: "2.0", ID: m.ID, Result: jsontext.Value("{}")}
 	if m.Method != string(mcp.MethodPing) {
@@ -273,6 +283,7 @@ func (c *connection) filter(ctx context.Context) *filter {
 }
 
 // closer ends a request when its answer is closed.
+// Without that the context of a streamed answer would never be released.
 type closer struct {
 	io.ReadCloser
 	end func()
@@ -285,6 +296,7 @@ func (c closer) Close() error {
 }
 
 // limited reads a part of what it closes.
+// It is a body that ends early, of which the connection can still be given back.
 type limited struct {
 	io.Reader
 	io.Closer
@@ -337,6 +349,7 @@ func (r sseRecorder) SendRequest(ctx context.Context, request transport.JSONRPCR
 
 // tellCancelled tells a server that nobody waits for a call any more, which the library
 // does over stdio only. With the newest version the end of the request says it.
+// It does not wait for that, and nobody learns whether it was taken.
 func (c *connection) tellCancelled(ctx context.Context, to transport.Interface,
 	request transport.JSONRPCRequest, err error) {
 	if err == nil || ctx.Err() == nil || request.Method != string(mcp.MethodToolsCall) ||
@@ -379,4 +392,5 @@ func (c *connection) explain(err error) (why error, fatal bool) {
 	return err, false
 }
 
+// unreachable says that there was no connection to the server, and why.
 func unreachable(err error) error { return fmt.Errorf("it cannot be reached: %w", err) }

@@ -27,10 +27,13 @@ const (
 type lines struct {
 	pieces
 	*filter
-	in  *bufio.Reader
-	why error // nothing more is read
+	in *bufio.Reader
+	// Why nothing more is read; written by who reads, before the read returns the end.
+	why error
 }
 
+// newLines returns the messages of in for the library. The caller sets open to the
+// connection's counter before it reads.
 func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *lines {
 	l := &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep,
 		open: new(atomic.Int64)}}
@@ -44,6 +47,8 @@ func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *
 }
 
 // line reads a line and returns what goes on of it.
+// It is empty for what the library is not told: a notification, an empty line, what is
+// no message.
 func (l *lines) line() ([]byte, error) {
 	line, err := readLine(l.in)
 	if errors.Is(err, errTooLarge) {
@@ -86,6 +91,8 @@ func (r *pieces) Read(p []byte) (int, error) {
 var errTooLarge = fmt.Errorf("it sent a message of more than %d MiB", maxMessage>>20)
 
 // readLine reads up to the next line end.
+// The line has its end. One that is longer than [maxMessage] is errTooLarge, and the
+// reader is of no more use then.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
@@ -107,6 +114,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // without limits and without minding the case of names: a message must be JSON without
 // a name given twice, and goes on as it was understood here (SEC-86). Notifications
 // end here.
+// It is used by one goroutine, but for open, which whoever writes answers counts down.
 type filter struct {
 	notify  func(method string, params []byte) // of each notification; must not block
 	wait    func(time.Duration)
@@ -119,6 +127,8 @@ type filter struct {
 
 // take returns what goes on of a message, and the message. What is none is skipped, up
 // to a limit.
+// out is nil for what does not go on. m is the zero message for what is none. An error
+// ends the connection: its text says what the server does wrong.
 func (f *filter) take(text []byte) (out []byte, m message, err error) {
 	if !m.read(text) {
 		if f.garbage++; f.garbage >= maxGarbage {
@@ -148,6 +158,7 @@ func (f *filter) take(text []byte) (out []byte, m message, err error) {
 var errEnded = errors.New("it has ended")
 
 // slow lets a server wait that sends too much: its own pipe fills up.
+// It is called for each message, also for those that are skipped.
 func (f *filter) slow() {
 	now := f.now()
 	if now.Sub(f.second) >= time.Second || now.Before(f.second) {
@@ -160,6 +171,8 @@ func (f *filter) slow() {
 }
 
 // message is a message of JSON-RPC.
+// Which members are there says what it is: a request has method and id, a notification
+// a method alone, and an answer an id with either result or error.
 type message struct {
 	Version string         `json:"jsonrpc"`
 	ID      jsontext.Value `json:"id,omitzero"`

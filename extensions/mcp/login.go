@@ -26,6 +26,8 @@ var errLogin = errors.New("it asks for a login")
 
 // wantsLogin returns why a server over HTTP that answers 401 cannot be used, and what
 // to do.
+// The error has [errLogin] in its chain where a login would help, and not where the
+// headers of the settings are what was refused.
 func (s *Server) wantsLogin() error {
 	if why := s.logsIn(); why != nil {
 		return fmt.Errorf("it does not accept what its headers in the settings say (401)")
@@ -34,6 +36,7 @@ func (s *Server) wantsLogin() error {
 }
 
 // logsIn returns why the person cannot log in at a server; nil = they can.
+// The error is for them, and says what to do instead.
 func (s *Server) logsIn() error {
 	switch {
 	case s.Via == "":
@@ -48,8 +51,10 @@ func (s *Server) logsIn() error {
 
 // LoginPage is what the person opens in a browser to log in.
 type LoginPage struct {
-	Server  string
-	Address string // whole
+	// The name of the server in the settings.
+	Server string
+	// The whole address: at most 4000 characters of printable ASCII.
+	Address string
 	Token   string // the host that gives the token: what the page answers goes there
 }
 
@@ -62,6 +67,15 @@ const (
 // Login logs the person in at a server, and starts it. show puts a page before them,
 // and returns when that is done; its error ends the login. The answer is waited for at
 // an address of this machine alone, until then or ctx ends.
+// It waits for the person for five minutes. show is called once, on a goroutine of its
+// own, with a context that ends when the login is over, and must return soon after
+// that; it may return before the person is done. The returned state is that of the
+// restarted server, and says so where it did not start.
+//
+// The error is of kind fault.NotFound for a name that the folder's settings do not
+// have, fault.Denied where there is no login at such a server, with why, and
+// fault.Unavailable where the login failed; it is ctx's own where that ended. Nothing
+// is kept of a login that failed.
 func (a *Servers) Login(ctx context.Context, folder, name string,
 	show func(context.Context, LoginPage) error) (State, error) {
 	e, s, u, err := a.loginAt(folder, name)
@@ -89,6 +103,9 @@ func (a *Servers) Login(ctx context.Context, folder, name string,
 }
 
 // Logout forgets the person's login at a server, and ends the connection.
+// It returns when the server has ended. The tokens are not revoked at the server.
+// Errors are as of [Servers.Login]; fault.Unavailable says that the login is still
+// kept, and the connection still there.
 func (a *Servers) Logout(ctx context.Context, folder, name string) (State, error) {
 	e, _, u, err := a.loginAt(folder, name)
 	if err != nil {
@@ -128,6 +145,8 @@ func (a *Servers) loginAt(folder, name string) (*entry, Server, *dial.URL, error
 }
 
 // login has the person log in, and keeps what that gives.
+// It listens on 127.0.0.1 only while it waits, and returns when nothing of that is
+// left. The lock of the login is held from the answer until the token is kept.
 func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(context.Context, LoginPage) error) error {
 	port, redirect, err := s.oauth.redirect()
 	if err != nil {
@@ -198,6 +217,8 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 }
 
 // begin finds out where the person logs in, and returns the page for that.
+// A client that the settings do not name is registered at the server first. issuer is
+// "" where the metadata has none.
 func (a *account) begin(ctx context.Context, as login, redirect, state, verifier string) (page LoginPage,
 	issuer string, err error) {
 	if a.server.oauth.TokenURL == "" {
@@ -247,6 +268,9 @@ func (a *account) begin(ctx context.Context, as login, redirect, state, verifier
 }
 
 // challenge asks the server itself where logins are.
+// The answer to a request without a token names them (RFC 9728), and often the scopes.
+// A server that answers otherwise is no error: the library then looks in the usual
+// places.
 func (a *account) challenge(ctx context.Context, as login, redirect string) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL,
 		bytes.NewReader([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
@@ -282,6 +306,8 @@ func (a *account) challenge(ctx context.Context, as login, redirect string) erro
 var scope = regexp.MustCompile(`(?i)\bscope="([^"\\]*)"`)
 
 // answers takes the answer to one login.
+// Only the first answer with the right state counts; of anything else the browser is
+// told what is wrong, and the login goes on waiting.
 type answers struct {
 	server   string
 	redirect *url.URL

@@ -11,12 +11,14 @@ import (
 // maxName is how many characters a name has that models are told.
 const maxName = 64
 
+// notInNames matches a character that some provider refuses in the name of a tool.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // canonicalName is the name of a tool in settings, agent files and events.
 func canonicalName(server, tool string) string { return "mcp." + server + "." + tool }
 
 // modelName is the name that models are told: one that every provider takes.
+// It need not be the only such name: see [setNames].
 func modelName(server, tool string) string {
 	name := notInNames.ReplaceAllString("mcp_"+server+"_"+tool, "_")
 	if len(name) > maxName {
@@ -34,6 +36,8 @@ func hashName(name, server, tool string) string {
 
 // setNames gives tools the names that models are told: of those that would have
 // the same, each gets a suffix of its own (SEC-85).
+// The name of a tool depends on which others are offered with it, so tools must be
+// named together, and those of an earlier offer may have had other names.
 func setNames(tools []*serverTool) {
 	count := make(map[string]int, len(tools))
 	for _, t := range tools {

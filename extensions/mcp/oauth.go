@@ -22,15 +22,22 @@ import (
 
 // Logins keeps what logins at servers left, by the addresses of the servers. It is
 // safe for concurrent use, also by several processes.
+// The address is without its query and fragment, which may be secret. What is kept is
+// JSON with tokens in it, so it belongs in the keyring or in a file that only the
+// person can read. Errors are told to the person as they are.
 type Logins interface {
 	Get(ctx context.Context, at string) ([]byte, error)     // nil = there is none
 	Put(ctx context.Context, at string, login []byte) error // nil forgets it
-	// Lock waits until ctx ends for the lock of a login, under which it is changed.
+	// Lock waits until ctx ends for the lock of a login, under which it is changed. It
+	// holds against other processes as well. unlock is called exactly once, on any
+	// goroutine; it is nil where there is an error. Get and Put do not take it.
 	Lock(ctx context.Context, at string) (unlock func(), err error)
 }
 
 // oauth is how the person logs in at a server, as the settings have it: the keys of
 // gemini-cli.
+// Texts may hold ${NAME}. Addresses and the client are optional: what is missing is
+// asked of the server, or registered there.
 type oauth struct {
 	Enabled          *bool    `json:"enabled"`
 	ClientID         string   `json:"clientId"`
@@ -46,6 +53,7 @@ type oauth struct {
 }
 
 // parseOAuth reads the oauth of a description.
+// put puts variables in. The error says what to write instead.
 func (s *Server) parseOAuth(raw []byte, put func(string) string) error {
 	if len(raw) == 0 {
 		return nil
@@ -97,6 +105,8 @@ func (o *oauth) redirect() (port string, uri *url.URL, err error) {
 }
 
 // login is what a login left.
+// It has all that is needed to renew the token without asking the server where: a
+// server that turns hostile cannot have the refresh token sent elsewhere.
 type login struct {
 	Token        transport.Token `json:"token"`
 	TokenURL     string          `json:"tokenUrl"`          // the only place that the token is renewed at
@@ -109,6 +119,8 @@ type login struct {
 
 // account is the person's login at a server, for one connection or one login. It is
 // what the library keeps tokens in.
+// The library calls it through [transport.TokenStore] while no lock is held here. It
+// is safe for concurrent use.
 type account struct {
 	all    *Servers
 	server Server
@@ -132,6 +144,7 @@ func key(u *dial.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath(
 
 // newAccount returns what the person has at a server, which is read when it is needed.
 // What goes on after close ends with life.
+// The caller closes it.
 func (e *entry) newAccount(life context.Context, s Server, u *dial.URL) *account {
 	a := &account{all: e.all, server: s, at: key(u), life: life}
 	dialer := &dial.Dialer{Proxy: e.all.Proxy}
@@ -164,6 +177,8 @@ const loginStep = 30 * time.Second
 
 // use makes the library's part: for a login that is kept, of which everything is known
 // already, or for one that begins, as the client that it has.
+// redirect is "" where a token is only renewed. The lock is held, or nobody else has
+// the account yet.
 func (a *account) use(l login, redirect string) {
 	config := transport.OAuthConfig{
 		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenEndpointAuthMethod: l.AuthMethod,
@@ -190,6 +205,8 @@ func (a *account) use(l login, redirect string) {
 const known = "https://known.invalid"
 
 // metadata returns what is at an address of known.
+// The library can be told metadata only by fetching it, so [door] answers for these
+// addresses.
 func (a *account) metadata(at *url.URL) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,6 +225,7 @@ func (a *account) metadata(at *url.URL) any {
 }
 
 // GetToken implements [transport.TokenStore].
+// The token may be over: whoever asks renews it.
 func (a *account) GetToken(ctx context.Context) (*transport.Token, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -252,6 +270,9 @@ func (a *account) hide(l login) {
 }
 
 // SaveToken implements [transport.TokenStore].
+// The library calls it when a token was given or renewed. The lock of the login is
+// held by who began that. Values are hidden before they are written, so that no log
+// has them.
 func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 	a.mu.Lock()
 	handler, resource := a.handler, a.resource
@@ -294,6 +315,8 @@ func (a *account) close() {
 
 // authorization returns what a request carries, "" where the person has no login. A
 // token that is over is renewed.
+// An error is logged, and the request is sent without a login: then the server says
+// 401, and that is what the person is told.
 func (a *account) authorization(ctx context.Context) string {
 	token, err := a.GetToken(ctx)
 	if err == nil && token.IsExpired() {
@@ -309,6 +332,7 @@ func (a *account) authorization(ctx context.Context) string {
 }
 
 // lockLogin takes the lock of a login.
+// It waits for [loginStep] at most.
 func (a *Servers) lockLogin(ctx context.Context, at string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loginStep,
 		fmt.Errorf("somebody else has been changing it for %v; try again", loginStep))
@@ -322,6 +346,8 @@ func (a *Servers) lockLogin(ctx context.Context, at string) (unlock func(), err 
 // renew renews a token that is over, unless another connection or daemon does so
 // meanwhile: where a refresh token is good for once, a server may take the second use
 // for a theft, and revoke all that came of it.
+// It may return when ctx ends, while the renewing goes on: its result is kept for the
+// next request.
 func (a *account) renew(ctx context.Context) (*transport.Token, error) {
 	unlock, err := a.all.lockLogin(ctx, a.at)
 	if err != nil {
@@ -376,6 +402,7 @@ func (a *account) refresh(ctx context.Context) error {
 	return err
 }
 
+// bearer is what stands before a token in an Authorization header.
 const bearer = "Bearer "
 
 // reject takes over that a server did not accept what a request carried, and reports

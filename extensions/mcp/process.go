@@ -20,6 +20,7 @@ import (
 )
 
 // start starts the process of a server and returns the transport to it.
+// The transport's standard error is empty, since this package reads it itself.
 func (c *connection) start(ctx context.Context) (transport.Interface, error) {
 	out, err := c.startProcess(ctx)
 	if err != nil {
@@ -33,6 +34,10 @@ func (c *connection) start(ctx context.Context) (transport.Interface, error) {
 }
 
 // startProcess starts the process and returns its output.
+// It returns when the process runs or could not be started; c.gone is closed when
+// the process and all that it started have ended. The pipes are this package's own
+// and not those of os/exec: those would be waited for as long as anything that
+// outlives the server holds them. ctx is for the preparation of the wall alone.
 func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
 	all, s := c.entry.all, c.server
 	dir := s.Dir
@@ -110,6 +115,7 @@ func pipe(before error) (r, w *os.File, err error) {
 
 // confine returns how the process is started behind the wall that the server is
 // described with, and what is to be done when it has ended.
+// release is called once, after the last process has ended.
 func (c *connection) confine(ctx context.Context, job *process.Job,
 	cmd *exec.Cmd) (start func() (*process.Child, error), release func(), err error) {
 	all := c.entry.all
@@ -137,6 +143,7 @@ func expandHome(path, home string) string {
 }
 
 // endReader tells when its reader ends.
+// Every error is an end, not only io.EOF.
 type endReader struct {
 	io.Reader
 	over func()

@@ -27,22 +27,29 @@ const (
 )
 
 // Prompt is a prompt of a server, which a person calls as a command (spec 9.1).
+// All of it is the server's text, cut and without what is not seen.
 type Prompt struct {
-	Server      string     `json:"-"`
-	Name        string     `json:"name"`
-	Description string     `json:"description,omitzero"`
-	Args        []Argument `json:"arguments,omitzero"`
+	// Its name in the settings; not kept, since the file is of one server.
+	Server string `json:"-"`
+	// As the server has it: one word without characters of patterns.
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// At most 20, in the server's order.
+	Args []Argument `json:"arguments,omitzero"`
 }
 
 // Argument is what a prompt wants to know.
+// Names and descriptions have at most 200 characters.
 type Argument struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
-	Required    bool   `json:"required,omitzero"`
+	// Whether a call without it is refused here.
+	Required bool `json:"required,omitzero"`
 }
 
 // readPrompts reads the list of prompts of a server. Without one a server is as good,
 // and is not waited for long.
+// Where it cannot be read the list from before stays.
 func (e *entry) readPrompts(ctx context.Context, c *connection) {
 	if !c.hasPrompts {
 		e.takePrompts(nil)
@@ -61,6 +68,8 @@ func (e *entry) readPrompts(ctx context.Context, c *connection) {
 }
 
 // prompts reads the list of prompts, as far as there is room.
+// More than [maxPrompts] are cut off without a word: a person would not look through
+// them either.
 func (c *connection) prompts(ctx context.Context) (all []Prompt, err error) {
 	short := func(text string) string {
 		text, _ = tool.CutLine(tool.Escape(text), maxArgument)
@@ -115,6 +124,7 @@ func (e *entry) takePrompts(all []Prompt) {
 
 // Prompts returns the prompts of the servers of a folder, as they were listed last.
 // Like [Servers.Seen] it reads nothing.
+// They are in no order. The caller owns the slice, but must not change what is in it.
 func (a *Servers) Prompts(folder string) []Prompt {
 	a.mu.Lock()
 	entries := slices.Collect(maps.Values(a.entries))
@@ -135,6 +145,13 @@ func (a *Servers) Prompts(folder string) []Prompt {
 
 // Prompt returns the text of a prompt, for what was typed behind its name. The server
 // is started if it does not run. Its text is a stranger's.
+// Arguments are given as --name=value or in their order; p is one of [Servers.Prompts].
+// The text has at most 65536 characters, and the middle of a longer one is left out. The
+// call ends with ctx, or after a minute without an answer.
+//
+// The error is of kind fault.NotFound for a server that is not described any more; any
+// other is plain text for the person, who typed something that does not fit or whose
+// server did not answer.
 func (a *Servers) Prompt(ctx context.Context, folder string, p Prompt, typed string) (string, error) {
 	args, err := p.read(typed)
 	if err != nil {
@@ -149,6 +166,7 @@ func (a *Servers) Prompt(ctx context.Context, folder string, p Prompt, typed str
 }
 
 // Resource returns a resource of a server as text, as Prompt does.
+// A resource that is no text is a note that says so.
 func (a *Servers) Resource(ctx context.Context, folder, server, uri string) (string, error) {
 	var request mcp.ReadResourceRequest
 	request.Params.URI = uri
@@ -159,6 +177,8 @@ func (a *Servers) Resource(ctx context.Context, folder, server, uri string) (str
 }
 
 // fetch asks a server for something and reads the answer as text.
+// ask does the request; its result is taken as the server wrote it, by read. what names
+// it in the error.
 func (a *Servers) fetch(
 	ctx context.Context, folder, server, what string, ask func(context.Context, *connection) error,
 	read func([]byte) (string, error),
@@ -187,6 +207,7 @@ func (a *Servers) fetch(
 }
 
 // readPrompt returns the messages of a prompt, each as text.
+// Parts that are no text are replaced by a note. At most [maxParts] messages are read.
 func readPrompt(raw []byte) (string, error) {
 	var p struct {
 		Messages []struct {
@@ -225,6 +246,7 @@ func readPrompt(raw []byte) (string, error) {
 }
 
 // readResource returns the texts of a resource.
+// Contents that are no text are replaced by a note.
 func readResource(raw []byte) (string, error) {
 	var r struct {
 		Contents []struct {

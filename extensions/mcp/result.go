@@ -21,6 +21,7 @@ const (
 )
 
 // answer is the result of a call as a server wrote it.
+// Members are those of CallToolResult in the protocol; what is not named here is ignored.
 type answer struct {
 	Content []struct {
 		Type        string `json:"type"`
@@ -44,6 +45,9 @@ type answer struct {
 
 // readResult turns what a server answered into the result of a tool. Others wrote
 // it: it taints the session.
+// A result that says that it is an error is a result all the same, with Failed. The type of an
+// image or document is found out from its data, since what the server says of it may be wrong. The
+// error follows "answered, but ".
 func readResult(raw []byte) (*tool.Result, error) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {

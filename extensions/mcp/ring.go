@@ -9,6 +9,7 @@ import (
 const maxStderr = 64 << 10
 
 // ring keeps the end of what is written to it. It is safe for concurrent use.
+// The zero ring is ready for use. It grows to twice [maxStderr] before it drops the older half.
 type ring struct {
 	mu   sync.Mutex
 	data []byte
@@ -26,6 +27,7 @@ func (r *ring) Write(p []byte) (int, error) {
 }
 
 // last returns the last n lines.
+// The caller owns them; nil where nothing was written. The first may be the end of a longer line.
 func (r *ring) last(n int) []string {
 	r.mu.Lock()
 	text := strings.ToValidUTF8(string(r.data[max(0, len(r.data)-maxStderr):]), "\uFFFD")

@@ -29,6 +29,7 @@ type sampler struct{ *connection }
 const letAnswer = "Let the model answer"
 
 // CreateMessage implements [client.SamplingHandler].
+// The error is what the server is told; the person is told it as well.
 func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult,
 	error) {
 	a := c.asker(ctx)
@@ -48,6 +49,8 @@ func (c sampler) CreateMessage(ctx context.Context, request mcp.CreateMessageReq
 }
 
 // answer asks the person, and then the model.
+// The model's answer goes to the server only where it holds no key of the person's.
+// What it costs counts for the run whose call goes on, as env.Consult does it.
 func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	req, shown, err := samplingRequest(p)
 	if err != nil {
@@ -85,6 +88,8 @@ func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessag
 }
 
 // samplingRequest returns what a model is asked, and the same in words for the person.
+// The last message must be the user's. Preferences for models and what context to
+// include are not heeded: the model is the run's, and is told nothing else.
 func samplingRequest(p mcp.CreateMessageParams) (req *model.Request, shown string, err error) {
 	if len(p.Tools) > 0 {
 		return nil, "", errors.New("it wants the model to call tools")

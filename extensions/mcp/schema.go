@@ -16,8 +16,8 @@ const (
 	maxSchemaNodes = 5_000
 )
 
-// plain and lists are the words of JSON Schema that every provider takes: those
-// with a value, and those whose value is, or holds, schemas.
+// plain are the words of JSON Schema that every provider takes and whose value is
+// put in as it is; types are the names of types.
 var (
 	plain = map[string]bool{
 		"title": true, "format": true, "enum": true, "required": true, "minimum": true, "maximum": true,
@@ -63,6 +63,7 @@ func cleanSchema(raw []byte) ([]byte, error) {
 	return cleaned, err
 }
 
+// cleaner makes one schema clean. Once err is set nothing it returns is of use.
 type cleaner struct {
 	root  map[string]any
 	open  map[string]bool // references that are being put in
@@ -165,6 +166,8 @@ func (c *cleaner) types(out map[string]any, value any) {
 	}
 }
 
+// list puts a list of schemas in, under word or, where as is not "", under that.
+// One that is there already stays, so that of oneOf and anyOf one remains.
 func (c *cleaner) list(out map[string]any, as, word string, value any, depth int) {
 	if as == "" {
 		as = word

@@ -22,31 +22,45 @@ import (
 )
 
 // Server is the description of a server in the settings.
+// It is made by [Parse] and not changed afterwards, so it may be copied and shared;
+// the maps and slices are shared by copies. Variables are put in everywhere but in
+// Address, which is what is shown.
 type Server struct {
+	// The key in mcpServers: one word without a dot, since tools are called
+	// mcp.server.tool.
 	Name    string
 	Project bool // the description is a project's, and not the person's own
 
 	// Via is the key of the address of a server that is not started here, [overHTTP]
 	// or [overSSE]; "" = it is started by Command.
-	Via     string
+	Via string
+	// With variables put in, so it may hold a token; "" = it is started by Command.
 	URL     string
 	Address string      // the URL as it is written, without what variables stand for
 	Headers http.Header // of each request
 	oauth   oauth       // how the person logs in
 
-	Command     string
-	Args        []string
-	Env         []string // NAME=value, sorted
-	Dir         string   // in which it is started; "" = the workspace folder
-	Timeout     time.Duration
-	Trust       bool     // its calls have tier low; the person's own settings only
-	SafeTools   []string // these have tier safe; the person's own settings only
-	Sampling    bool     // it may ask the model, through the person; their own settings only
-	Include     []string // nil = all tools
-	Exclude     []string
+	// A program by name or path, ~/ for the person's home; it is not a line for a
+	// shell.
+	Command string
+	Args    []string
+	Env     []string // NAME=value, sorted
+	Dir     string   // in which it is started; "" = the workspace folder
+	// Of one call; from 1 s to 24 h, 10 min where none is given.
+	Timeout   time.Duration
+	Trust     bool     // its calls have tier low; the person's own settings only
+	SafeTools []string // these have tier safe; the person's own settings only
+	Sampling  bool     // it may ask the model, through the person; their own settings only
+	Include   []string // nil = all tools
+	// Tools that are not offered, also where Include has them.
+	Exclude []string
+	// For the person.
 	Description string
-	AutoStart   bool
-	Sandbox     sandbox.Access // "" = no wall
+	// Whether it is started with the workspace, and not only when a run needs it.
+	AutoStart bool
+	// The wall around its process: read, write or full; "" = no wall. A project's
+	// server has write where it says nothing.
+	Sandbox sandbox.Access
 
 	// Problem says why the server cannot be started, for the person; "" = it can be.
 	Problem string
@@ -85,6 +99,8 @@ type described struct {
 // Parse reads the description of a server. What cannot be used is returned with
 // its Problem. lookup returns variables that ${NAME} may stand for; approved goes
 // into the digest, as the digest of a script that the command runs.
+// It reads no files and looks nothing up but through lookup, which is called only for
+// variables that are written there. Members that are not known are ignored.
 func Parse(name string, project bool, raw []byte, approved string, lookup func(string) (string, bool)) Server {
 	s := Server{Name: name, Project: project}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%t\n%s\n%s", project, approved, raw))
@@ -109,6 +125,8 @@ func Parse(name string, project bool, raw []byte, approved string, lookup func(s
 	return s
 }
 
+// fill checks a description and takes it over. The error is the Problem: it says what
+// to write instead.
 func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 	for via, address := range map[string]string{overHTTP: d.HTTPURL, overSSE: d.URL} {
 		switch {
@@ -149,6 +167,8 @@ func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 }
 
 // expand puts variables into what starts the server.
+// A variable with a default that is not set, or empty, is its default. All that are
+// missing are named in one error.
 func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 	var missing []string
 	put := func(text string) string {

@@ -29,6 +29,9 @@ func description(text string) string {
 }
 
 // serverTool is a tool of a server, as it is offered in a folder.
+// It is valid as long as the description and the tool's digest are those with which it
+// was made: entry.call checks both before each call. It is not changed once setNames has
+// named it.
 type serverTool struct {
 	owner  *entry
 	server Server
@@ -39,6 +42,8 @@ type serverTool struct {
 
 var _ tool.Tool = (*serverTool)(nil)
 
+// newTool returns a listed tool as agents are offered it. Its name for models may still
+// be that of another: see [setNames].
 func newTool(owner *entry, server Server, l listed) *serverTool {
 	text := "A tool of the MCP server " + server.Name + "."
 	if l.Description != "" {
@@ -72,6 +77,8 @@ func riskOf(s Server, name string) tool.Risk {
 func (t *serverTool) Spec() tool.Spec { return t.spec }
 
 // Plan implements [tool.Tool].
+// Any arguments that are an object fit. An error is a *tool.Error for the model; a call
+// whose arguments hold a secret is CodeDenied, whatever the policy says.
 func (t *serverTool) Plan(_ context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	args, err := t.check.Check(args)
 	if err != nil {
@@ -137,6 +144,7 @@ func placesIn(env *tool.Env, args json.RawMessage) (worst tool.Risk, why string)
 }
 
 // pathIn returns the path that a text of the arguments is, if it looks like one.
+// A relative path is as it was written; [tool.Resolve] knows what it is relative to.
 func pathIn(env *tool.Env, text string) (string, bool) {
 	if len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
 		return "", false
@@ -159,6 +167,7 @@ func pathIn(env *tool.Env, text string) (string, bool) {
 }
 
 // texts returns every text in a value, names too.
+// They are appended to all, in no order.
 func texts(value any, all []string) []string {
 	switch v := value.(type) {
 	case string:
@@ -176,6 +185,7 @@ func texts(value any, all []string) []string {
 }
 
 // call does a call. What goes wrong is for the model.
+// The error is a *tool.Error, or that of ctx where it has ended.
 func (t *serverTool) call(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Result, error) {
 	raw, err := t.owner.call(ctx, t.server, t.name, args, env)
 	var refused *tool.Error
@@ -203,6 +213,7 @@ func errorText(err error) string {
 }
 
 // offline reports whether a server behind its wall reaches no network.
+// It is false where in doubt.
 func (e *entry) offline(s Server) bool {
 	if s.Sandbox != sandbox.Read && s.Sandbox != sandbox.Write {
 		return false
