@@ -16,14 +16,21 @@ const (
 
 // Agent is the memory of one agent. Its store is opened when it is first used. The zero
 // value of a field that says nothing is no restriction.
+// It is not changed once it is in use, and then safe for concurrent use. It owns nothing:
+// the backend is closed by who made it.
 type Agent struct {
-	Backend   Backend
-	At        Place
-	Want      Shape // of the agent's file: an Embedder or a Dimension that is not given, any
-	Limit     int   // records that are recalled at most
+	Backend Backend
+	At      Place
+	Want    Shape // of the agent's file: an Embedder or a Dimension that is not given, any
+	// Records that are recalled where the call does not say how many; from 1.
+	Limit int // records that are recalled at most
+	// The least score of what is found by meaning, from 0 to 1; nil = [DefaultThreshold],
+	// or [LocalThreshold] where the vectors are local ones. What is found by words has no
+	// threshold.
 	Threshold *float64
-	// Embedder returns the embedder of a name, "" for the one that a new store gets. The
-	// error is for people.
+	// Embedder returns the embedder of a name, "" for the one that a new store gets. It is
+	// not asked for [LocalName]. The error is for people. nil is allowed where Want.Kind
+	// is not Vector.
 	Embedder func(name string) (Embedder, error)
 }
 
@@ -31,6 +38,7 @@ type Agent struct {
 func (a *Agent) Place() Place { return a.At }
 
 // Recalled is what was found.
+// It is the zero value where nothing was ever stored.
 type Recalled struct {
 	Matches []Match
 	By      string // what found them: an embedder, or "words"
@@ -38,6 +46,8 @@ type Recalled struct {
 }
 
 // open returns the agent's store, nil where nothing was stored yet.
+// The error is of kind fault.Invalid where the store was made for another shape than the
+// agent's file says, and else the backend's.
 func (a *Agent) open(ctx context.Context) (Store, error) {
 	s, err := a.Backend.Open(ctx, a.At, nil)
 	if fault.KindOf(err) == fault.NotFound {
@@ -50,6 +60,14 @@ func (a *Agent) open(ctx context.Context) (Store, error) {
 }
 
 // Remember keeps a record: when it returns without an error, it is kept.
+// The first record makes the store, and with it the shape: the embedder and the dimension
+// that this record got. r.Key must be set; a record of the same key is replaced, and id is
+// then that of before. Embedding may ask a provider, and heeds ctx.
+//
+// The error is of kind fault.Invalid where the store has another shape than the agent's
+// file, of kind fault.Unavailable where disk or server failed and a retry may help, and
+// else that of the embedder. Where a server failed or ctx ended the record may be there all
+// the same.
 func (a *Agent) Remember(ctx context.Context, r Record) (id string, err error) {
 	s, err := a.open(ctx)
 	if err != nil {
@@ -84,6 +102,8 @@ func (a *Agent) Remember(ctx context.Context, r Record) (id string, err error) {
 }
 
 // Recall returns up to limit records that fit a query, 0 = as the agent's file says.
+// An embedder that fails is no error: the records are then found by their words, and Note
+// says so. Errors are those of [Agent.Remember], or ctx's. The caller owns the result.
 func (a *Agent) Recall(ctx context.Context, query string, limit int) (Recalled, error) {
 	s, err := a.open(ctx)
 	if err != nil || s == nil {
@@ -124,6 +144,8 @@ func (a *Agent) Recall(ctx context.Context, query string, limit int) (Recalled, 
 	return Recalled{Matches: found, By: shape.Embedder}, err
 }
 
+// embedder returns the embedder of a name. Local vectors need no provider, so nobody is
+// asked for theirs.
 func (a *Agent) embedder(name string) (Embedder, error) {
 	if IsLocal(name) {
 		return Local{}, nil

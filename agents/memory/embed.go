@@ -8,19 +8,26 @@ import (
 )
 
 // Use is what a vector is for; models make those of a question otherwise.
+// An embedder that makes no difference ignores it.
 type Use string
 
 // The uses.
 const (
+	// A text that is stored.
 	ForRecord Use = "record"
-	ForQuery  Use = "query"
+	// A question that is to find stored texts.
+	ForQuery Use = "query"
 )
 
 // Embedder makes vectors of texts. It is safe for concurrent use.
 type Embedder interface {
-	// Name says whose the vectors are: an id of a model, or [LocalName].
+	// Name says whose the vectors are: an id of a model, or [LocalName]. It is kept in
+	// the store, and vectors are compared only with those of the same name.
 	Name() string
-	// Embed returns the vector of a text, of the given dimension; 0 = the embedder's own.
+	// Embed returns the vector of a text, of the given dimension; 0 = the embedder's own,
+	// which is always the same. Vectors are compared by their directions, so their length
+	// is free. It may ask a provider, ends with ctx, and then returns its error. The
+	// caller owns the vector.
 	Embed(ctx context.Context, text string, dimension int, use Use) ([]float32, error)
 }
 
@@ -39,6 +46,8 @@ type Local struct{}
 func (Local) Name() string { return LocalName }
 
 // Embed implements [Embedder]. It does not fail.
+// A text without words has a vector of zeros, which nothing is like. It takes
+// microseconds and does not look at the context.
 func (Local) Embed(_ context.Context, text string, dimension int, _ Use) ([]float32, error) {
 	if dimension == 0 {
 		dimension = localDimension

@@ -13,6 +13,19 @@
 // # Cost
 //
 // Nothing is opened before it is asked for. The package imports internal/fault only.
+//
+// # Life cycle
+//
+// A [Backend] is made by who configures the daemon and closed by it. Stores are opened
+// through it, again for each use, and are not closed one by one. A store comes to be with
+// the first record ([Agent.Remember]), is used in the shape that this record gave it, and
+// ends with [Store.Drop].
+//
+// # Files
+//
+// memory.go has what is stored and what stores must do, agent.go what an agent does,
+// keeper.go what a person does, embed.go vectors, and words.go what a text's words are:
+// both backends use it, so that the same question finds the same records in each.
 package memory
 
 import (
@@ -32,7 +45,9 @@ type Kind string
 
 // The kinds.
 const (
-	Vector   Kind = "vector"
+	// By meaning: each record has a vector.
+	Vector Kind = "vector"
+	// By words alone: no vectors, and no provider is asked.
 	KeyValue Kind = "key_value"
 )
 
@@ -41,12 +56,16 @@ type Scope string
 
 // The scopes.
 const (
-	OfAgent     Scope = "agent"
+	// One agent, in all workspaces; one that comes with a project, in that project.
+	OfAgent Scope = "agent"
+	// All agents of a workspace folder.
 	OfWorkspace Scope = "workspace"
-	OfUser      Scope = "user"
+	// All agents of the person.
+	OfUser Scope = "user"
 )
 
 // Place says which store is meant. Two equal places are one store.
+// It is a value that may be compared and used as a key.
 type Place struct {
 	Backend string `json:"backend"`         // local, redis
 	Scope   Scope  `json:"scope"`           // agent, workspace, user
@@ -59,6 +78,8 @@ type Place struct {
 
 // ID names the store in requests, files and keys: a word for people, and a digest of all
 // that the place says but the backend.
+// It is the same in every version, since files and keys are found by it. Two places that
+// differ have the same one with a chance of one in 2^48 for each pair.
 func (p Place) ID() string {
 	digest := sha256.Sum256([]byte(strings.Join([]string{string(p.Scope), p.Agent, p.Folder, p.Index}, "\x00")))
 	word := p.Index
@@ -91,6 +112,7 @@ func slug(text string) string {
 }
 
 // String says for people whose store it is.
+// It follows "of" or "for" in a sentence.
 func (p Place) String() string {
 	whose := "all your agents"
 	switch {
@@ -110,6 +132,7 @@ func (p Place) String() string {
 }
 
 // Shape is what a store is made for, from its first record on.
+// Embedder and Dimension are zero of a store of type key_value.
 type Shape struct {
 	Kind      Kind   `json:"type"`
 	Embedder  string `json:"embedder,omitempty"`  // of type vector: what made the vectors
@@ -117,12 +140,17 @@ type Shape struct {
 }
 
 // Record is one thing that is remembered.
+// Texts are kept as they are given: who stores takes out what must not be kept, such as
+// keys.
 type Record struct {
-	ID       string          `json:"id"`
-	Key      string          `json:"key"` // what replaces it
-	Content  string          `json:"content"`
-	Agent    string          `json:"agent"` // that stored it
-	Session  string          `json:"session"`
+	// Given by the store; what a caller sets is ignored.
+	ID string `json:"id"`
+	// What replaces it: a store has one record of each key.
+	Key     string `json:"key"`
+	Content string `json:"content"`
+	Agent   string `json:"agent"` // that stored it
+	Session string `json:"session"`
+	// When it was stored, by the caller's clock.
 	Time     time.Time       `json:"time"`
 	Taint    string          `json:"taint,omitempty"`    // foreign, web: the agent had read what others wrote, and the person agreed
 	Metadata json.RawMessage `json:"metadata,omitempty"` // an object
@@ -137,6 +165,8 @@ type Match struct {
 }
 
 // Query asks a store. Exactly one of Words and Vector is set.
+// Which of the two counts follows from what is set, not from the store's type: a store of
+// type vector can be asked for words.
 type Query struct {
 	Words     []string // as [Words] makes them
 	Vector    []float32
@@ -148,6 +178,9 @@ type Query struct {
 // too.
 //
 // Errors are faults. Unavailable: the disk or the server failed, and a retry may help.
+// It stays valid until its backend is closed or the store is dropped. Each call ends with
+// ctx, whose error is then in the chain. Slices that are returned are the caller's; those
+// that are given are not kept.
 type Store interface {
 	// Shape returns what the store was made for.
 	Shape() Shape
@@ -157,30 +190,36 @@ type Store interface {
 	Put(ctx context.Context, r Record, vector []float32) (id string, err error)
 	// Find returns what fits best, the best first.
 	Find(ctx context.Context, q Query) ([]Match, error)
-	// List returns records, the newest first, and how many there are in all.
+	// List returns records, the newest first, and how many there are in all. skip and
+	// limit are from 0; a skip beyond the end gives none.
 	List(ctx context.Context, skip, limit int) ([]Record, int, error)
 	// Delete erases the records of these keys and returns how many there were. No copy of
 	// their contents stays in what the store consists of.
 	Delete(ctx context.Context, keys ...string) (int, error)
-	// Drop erases the store.
+	// Drop erases the store. Afterwards it is as one that never was: the next Open makes a
+	// new one, of any shape.
 	Drop(ctx context.Context) error
 }
 
 // Backend opens stores. It is safe for concurrent use.
 type Backend interface {
 	// Open returns the store of a place. Where there is none it makes one of the given
-	// shape; without a shape the error is fault.NotFound.
+	// shape; without a shape the error is fault.NotFound. A store that is there is
+	// returned whatever its shape: the caller compares it ([Shape.Fits]). Two daemons that
+	// make one at the same time get the same store, of the shape that came first. The
+	// store is not closed by the caller.
 	Open(ctx context.Context, p Place, make *Shape) (Store, error)
 	// Stores returns the stores that there are, by their ids, with what is wrong where one
-	// cannot be read.
+	// cannot be read. With an error those that it found before are returned as well.
 	Stores(ctx context.Context) ([]Stored, error)
-	// Close lets go of what was opened.
+	// Close lets go of what was opened. It is called once, after the last use.
 	Close() error
 }
 
 // Cleaner is a [Backend] whose files may have what was deleted for a while.
 type Cleaner interface {
-	// CleanFiles asks for files without it. The note tells people in which files it still is.
+	// CleanFiles asks for files without it. The note tells people in which files it still
+	// is; "" for none. It may take as long as copying the files.
 	CleanFiles(ctx context.Context) (note string)
 }
 
@@ -194,6 +233,7 @@ type Stored struct {
 }
 
 // Check returns why a vector does not belong into a store of the shape.
+// The error is of kind fault.Invalid. Backends call it before they store.
 func (s Shape) Check(vector []float32) error {
 	if s.Kind == Vector && len(vector) != s.Dimension {
 		return fault.New(fault.Invalid, "memory.check", "the vector has %d numbers, and those of this memory have %d",
@@ -203,6 +243,7 @@ func (s Shape) Check(vector []float32) error {
 }
 
 // None is the error of a place that has no store.
+// It is of kind fault.NotFound, which callers take as an empty memory.
 func None(p Place) error {
 	return fault.New(fault.NotFound, "memory.open", "nothing is remembered for %s", p)
 }
@@ -212,6 +253,8 @@ const startOver = "name another index_name, or delete this memory with `agentls 
 
 // Fits returns why an agent that wants one shape cannot use a store of another. What the
 // agent does not say, it takes as it is.
+// The error is of kind fault.Invalid, for people, and says what to change; nil = it can be
+// used.
 func (s Shape) Fits(want Shape, p Place) error {
 	over := fmt.Sprintf(startOver, p.ID())
 	switch {

@@ -14,6 +14,7 @@ const maxWords = 64
 // Words returns the words of a text, each once, in the order in which they first stand
 // there: lower case, without the s of a plural. In scripts without spaces each character
 // is one.
+// The stores' indexes have words as this makes them: a change of it needs another index.
 func Words(text string) []string {
 	var all []string
 	seen := make(map[string]bool)
@@ -27,11 +28,13 @@ func Words(text string) []string {
 }
 
 // QueryWords are the words of a question.
+// They are the first 64, since each one costs the store a look-up.
 func QueryWords(text string) []string {
 	all := Words(text)
 	return all[:min(len(all), maxWords)]
 }
 
+// split returns the words of a text in order, as often as they are there.
 func split(text string) []string {
 	var all []string
 	begin := -1
@@ -71,6 +74,7 @@ func alone(r rune) bool {
 func WordsOf(r Record) []string { return Words(r.Key + " " + r.Content) }
 
 // WordScore is which part of a query's words a record has.
+// It is from 0 to 1; 0 where the query has no words. query is as [QueryWords] makes it.
 func WordScore(query []string, r Record) float64 {
 	if len(query) == 0 {
 		return 0
@@ -87,6 +91,8 @@ func WordScore(query []string, r Record) float64 {
 
 // Best puts matches in order, the best first and of equal ones the newest, and keeps
 // those that a query takes.
+// The slice that is given is used for the result, and must not be used afterwards.
+// Matches with a score of 0 are left out whatever the threshold.
 func Best(all []Match, q Query) []Match {
 	all = slices.DeleteFunc(all, func(m Match) bool { return m.Score < q.Threshold || m.Score <= 0 })
 	slices.SortStableFunc(all, compareMatches)

@@ -79,8 +79,8 @@ type Output struct {
 	// Why, for the person and, where a call is denied, for the model.
 	Reason string `json:"reason"`
 	// A message to the person; it may have several lines.
-	SystemMessage string `json:"systemMessage"` // for the person
-	Continue      *bool  `json:"continue"`      // false: the run ends
+	SystemMessage string `json:"systemMessage"`
+	Continue      *bool  `json:"continue"` // false: the run ends
 	// In place of Reason where Continue is false.
 	StopReason     string   `json:"stopReason"`
 	SuppressOutput bool     `json:"suppressOutput"` // the person is shown none of it
