@@ -60,6 +60,7 @@ type job struct {
 
 // worker is what one goroutine needs to read one file after another: memory
 // that is used again, so that reading leaves little but what is kept.
+// A worker is used by one goroutine at a time.
 type worker struct {
 	buffer  []byte
 	scratch definition.Scratch
@@ -74,6 +75,8 @@ func candidate(name string) bool {
 
 // list returns the names of a place's agent files, sorted. A folder that is not
 // there has none; one that cannot be read is a fault.
+// The file that is returned stands for the folder and holds the problem; it is nil
+// where there is none.
 func (r *Registry) list(place *Place) ([]string, *file) {
 	broken := func(format string, args ...any) *file {
 		d := definition.Unreadable(r.source(place.Dir, place), fmt.Sprintf(format, args...))
@@ -125,6 +128,8 @@ func outside(path, folder string) bool {
 
 // readAll looks at the jobs' files, as many at once as there are processors. A
 // nil file is gone. The order is that of the jobs.
+// A panic of the parser costs its file alone: that is an entry which says so. The
+// error is ctx's, and then the files are incomplete.
 func (r *Registry) readAll(ctx context.Context, jobs []job) ([]*file, error) {
 	workers := sync.Pool{New: func() any { return new(worker) }}
 	mapper := iter.Mapper[job, *file]{MaxGoroutines: runtime.GOMAXPROCS(0)}
@@ -166,6 +171,9 @@ func (r *Registry) uri(path string) string {
 }
 
 // read looks at one file. It returns nil for one that is gone.
+// It returns j.known itself where nothing is to be read anew, so that callers see by
+// the pointer that a file is unchanged. Links of a project must not lead out of its
+// workspace folder, since the person trusted that folder alone.
 func (r *Registry) read(j *job, w *worker) *file {
 	src := r.source(j.path, j.place)
 	unreadable := func(s stamp, format string, args ...any) *file {
@@ -265,6 +273,8 @@ func halfWritten(d *definition.Definition) bool {
 
 // fill reads into a buffer up to what is sure to be too large, and returns what
 // was read: the buffer, or a larger one that took its place.
+// Which is one byte more than [definition.MaxFile], so that the parser sees that the
+// file is too large.
 func fill(buffer []byte, read func([]byte) (int, error)) ([]byte, error) {
 	if cap(buffer) == 0 {
 		buffer = make([]byte, 0, 16<<10)

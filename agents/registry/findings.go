@@ -29,6 +29,9 @@ const (
 // problems and, if it is the text that is used, those that the other agents make:
 // agent/handoff-target, agent/handoff-cycle, agent/subagent-unknown and agent/dead,
 // in the order of the file. The caller must not change the slice.
+// For a system agent and for a stale entry these are the entry's own problems. The
+// first call after a change looks at the whole catalogue, the next ones at what d
+// says.
 func (s *Snapshot) Findings(e *Entry) []definition.Problem {
 	if e.file == nil || e.Stale {
 		return e.Problems
@@ -39,6 +42,8 @@ func (s *Snapshot) Findings(e *Entry) []definition.Problem {
 // FindingsIn is [Snapshot.Findings] for a definition that need not be on the
 // disk, as that of an open buffer: it takes the place of what the snapshot has of
 // its path. Its place decides agent/duplicate-name.
+// It is for editors that show problems while a file is typed. The definition is not
+// kept. The caller must not change the slice.
 func (s *Snapshot) FindingsIn(d *definition.Definition) []definition.Problem {
 	problems := d.Problems
 	if other := s.twin(d); other != nil {
@@ -74,6 +79,7 @@ func (s *Snapshot) neighbour(d *definition.Definition, name string) *definition.
 	return nil
 }
 
+// folderOf returns a path without its last part; either separator ends it.
 func folderOf(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, `/\`))]
 }
@@ -239,6 +245,7 @@ func (s *Snapshot) find(folder, name string) *Entry {
 }
 
 // hop is a handoff on a way through the catalogue.
+// to is who is handed to.
 type hop struct {
 	from *definition.Definition
 	at   definition.Range // of the handoff's target
@@ -317,6 +324,8 @@ func (s *Snapshot) cycle(d *definition.Definition, h definition.Handoff, ring []
 }
 
 // dead reports whether nothing can reach an agent that may run.
+// d may be another version of a file of the snapshot: then what that file says of the
+// name itself does not count.
 func (s *Snapshot) dead(d *definition.Definition) bool {
 	if d.UserInvocable || d.Scope == definition.System || (d.Routable &&
 		(len(d.Triggers)+len(d.Examples) > 0 || d.Description != "")) {

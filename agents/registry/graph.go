@@ -8,6 +8,8 @@ import (
 
 // graph is what the agents say of each other, found out when it is first asked
 // for.
+// It belongs to one snapshot, so nothing of it is ever out of date; it is safe for
+// concurrent use. All but mu and hands is written once, under once.
 type graph struct {
 	once      sync.Once
 	handed    map[string]int // how many agents hand over to a name
@@ -15,6 +17,7 @@ type graph struct {
 	all       int            // how many, but for main, may delegate to all
 	paths     map[string]*Entry
 
+	// Guards hands, and is held while one of them is worked out.
 	mu    sync.Mutex
 	hands map[runs]handing
 }
@@ -27,9 +30,11 @@ type runs struct {
 }
 
 // handing is who hands over to an agent.
+// Of an agent that nobody hands over to there is nothing.
 type handing map[*Entry][]*Entry
 
 // network returns the snapshot's graph.
+// The first call goes through all entries.
 func (s *Snapshot) network() *graph {
 	if s.graph == nil {
 		return new(graph) // of the zero Snapshot
@@ -41,6 +46,8 @@ func (s *Snapshot) network() *graph {
 // at returns the entry of a path, or nil.
 func (s *Snapshot) at(path string) *Entry { return s.network().paths[path] }
 
+// fill goes through the entries once. Each agent counts once for a name, however
+// often it names it.
 func (g *graph) fill(s *Snapshot) {
 	g.handed, g.delegated, g.paths = make(map[string]int), make(map[string]int), make(map[string]*Entry, len(s.entries))
 	seen := make(map[string]bool) // of one agent
@@ -84,6 +91,7 @@ func (g *graph) fill(s *Snapshot) {
 
 // before returns who hands over to each agent in the runs of a folder, or only those
 // that the folder's agents are on circles with.
+// It is worked out once for each key, and never changed afterwards.
 func (g *graph) before(s *Snapshot, folder string, circles bool) handing {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -144,6 +152,9 @@ func (w *walk) targets(e *Entry) []*Entry {
 	return targets
 }
 
+// visit goes on from an agent to all whom it can hand control to, and notes its
+// circle when the first of that is left again. It calls itself, as deep as the longest
+// way of handoffs.
 func (w *walk) visit(e *Entry) *stop {
 	here := &stop{targets: w.targets(e), at: len(w.open), back: len(w.open)}
 	w.seen[e] = here

@@ -28,6 +28,25 @@
 //
 // It imports definition and fault only, and watches nothing: who watches calls
 // Apply with what changed.
+//
+// # Files
+//
+// disk.go lists folders and reads files, stat_*.go asks the system about them,
+// resolve.go decides which agent hides which, snapshot.go answers questions about
+// the result, findings.go, graph.go and graphs.go find what agents make wrong with
+// each other, and system.go has the agents that are in the binary.
+//
+// # Invariants
+//
+//   - Entries of a snapshot are in the order of precedes, so that those of a name
+//     are found by a binary search in each scope.
+//   - What did not change is the same *Entry in the next snapshot (Snapshot.reuse),
+//     so Diff and who keeps many snapshots need look at little.
+//   - amend gives what resolve gives: deciding anew only the names that a change
+//     concerns makes no difference (TestApplyIsLoad).
+//   - A file belongs to one place, by a pointer that stays the same while the place
+//     does (Registry.known), so that a file need not be read again when other
+//     places come and go.
 package registry
 
 import (
@@ -41,6 +60,8 @@ import (
 )
 
 // Place is a folder that holds agent files.
+// Two places that are equal are one. A folder that does not exist yet is looked for
+// again with each Load.
 type Place struct {
 	Scope  definition.Scope // Project, Global or Extension
 	Dir    string           // the folder of *.md files, absolute; it need not exist
@@ -50,6 +71,8 @@ type Place struct {
 
 // Config is what a registry is made of. The zero value has the system agents
 // only.
+// It is not changed after [New]. Its functions must not call the registry, whose
+// lock may be held.
 type Config struct {
 	// Places in order of precedence within a scope: workspace folders in the
 	// workspace's order. Scopes rank by spec 1.1 whatever their order here.
@@ -64,6 +87,8 @@ type Config struct {
 }
 
 // Registry owns the newest snapshot.
+// It is safe for concurrent use, and need not be closed. It keeps every file that
+// it read, parsed, so it has the size of the catalogue.
 type Registry struct {
 	config Config
 	system []*definition.Definition
@@ -87,6 +112,8 @@ func New(config Config) *Registry {
 }
 
 // Snapshot returns the newest snapshot, at once. It is never nil.
+// Two calls may return different ones: whoever asks several questions takes one
+// snapshot for all of them.
 func (r *Registry) Snapshot() *Snapshot { return r.head.Load() }
 
 // Load brings every place up to date with the disk and returns the new
@@ -102,6 +129,7 @@ func (r *Registry) Load(ctx context.Context) (*Snapshot, error) {
 
 // Reparse is Load that reads every file again, as when Config.Model answers
 // differently after a change of settings.
+// Its errors are as of Load.
 func (r *Registry) Reparse(ctx context.Context) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,6 +139,8 @@ func (r *Registry) Reparse(ctx context.Context) (*Snapshot, error) {
 // SetPlaces replaces the places, as when workspace folders or extensions come
 // and go, and loads: what lies in the new ones is read, what lay in those that
 // are gone is dropped, and files of places that stay are not read again.
+// The slice is copied. The error is ctx's; then the places stay those of before as
+// well.
 func (r *Registry) SetPlaces(ctx context.Context, places []Place) (*Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,6 +156,7 @@ func (r *Registry) SetPlaces(ctx context.Context, places []Place) (*Snapshot, er
 // folders returns the places by their folders. A folder that is several places
 // is the person's own if it is one of those, as where the workspace is their
 // home; else it is the first.
+// r.mu is held. It also updates r.known.
 func (r *Registry) folders() map[string]*Place {
 	known := make(map[Place]*Place, len(r.places))
 	byDir := make(map[string]*Place, len(r.places))
@@ -257,6 +288,7 @@ func (r *Registry) Renumber() *Snapshot {
 }
 
 // publish makes a snapshot the newest, if it differs from the one before.
+// r.mu is held. next must not be known to others yet.
 func (r *Registry) publish(next *Snapshot) *Snapshot {
 	last := r.head.Load()
 	if next.same(last) {

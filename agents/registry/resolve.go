@@ -103,6 +103,7 @@ func (r *Registry) claimsOfSystem() []claim {
 
 // resolve makes a snapshot of all that was read; r.mu is held, or nobody else
 // has r. Entries that did not change are those of the snapshot before.
+// It costs n log n of all entries.
 func (r *Registry) resolve(last *Snapshot) *Snapshot {
 	order := r.orders()
 	claims := make([]claim, 0, len(r.disk)+len(r.system))
@@ -231,6 +232,8 @@ func (r *Registry) settle(claims []claim) []*Entry {
 
 // duplicates marks agents of one name in one scope. A name that was only guessed
 // from the file's stem makes no duplicate.
+// Each of them is told of another one, so that a person finds all of them by
+// following.
 func (r *Registry) duplicates(all []claim) {
 	byOwner := make(map[owner][]claim)
 	for _, c := range all {
@@ -311,6 +314,8 @@ func hide(e, by *Entry) {
 
 // reuse takes entries of the snapshot before where nothing changed, so that who
 // keeps several snapshots keeps each entry once.
+// Only entries that are equal in every respect are taken over, so a reader
+// cannot tell the difference.
 func (s *Snapshot) reuse(last []*Entry) {
 	before := make(map[string]*Entry, len(last))
 	for _, e := range last {

@@ -25,6 +25,8 @@ const (
 )
 
 // Entry is one agent file, or a system agent. It is immutable.
+// Entries of different snapshots may be the same pointer, but need not be where
+// nothing changed: compare [Snapshot.Diff].
 type Entry struct {
 	Definition *definition.Definition
 	State      State
@@ -41,6 +43,8 @@ type Entry struct {
 }
 
 // Snapshot is a state of the catalogue. It is immutable and may be kept.
+// The zero Snapshot has no agents and may be asked. It is safe for concurrent
+// use: what it works out late, it works out once.
 type Snapshot struct {
 	// Revision grows with each snapshot of a registry that differs from the one
 	// before, and with each [Registry.Renumber].
@@ -115,6 +119,7 @@ func (s *Snapshot) Lookup(folder, name string) (*Entry, error) {
 
 // Find is [Snapshot.Lookup] without reasons: the entry that a name means in a
 // folder, in any state, or nil.
+// It does not know suggestions, and costs a search in each scope.
 func (s *Snapshot) Find(folder, name string) *Entry { return s.find(folder, name) }
 
 // entriesOf yields every entry of a name, in their order.
@@ -135,6 +140,7 @@ func (s *Snapshot) entriesOf(name string) iter.Seq[*Entry] {
 }
 
 // folder returns the path of a workspace folder by its name or path.
+// Of several with one name it is the first.
 func (s *Snapshot) folder(name string) (string, bool) {
 	for _, p := range s.places {
 		if p.Scope == definition.Project && (p.Folder == name || p.label() == name) {
@@ -232,6 +238,9 @@ func (s *Snapshot) suggest(folder, name string) []string {
 // Diff compares s with an older snapshot, which may be nil: the names of
 // which something is new or different, and those that are gone, each sorted,
 // for agents/didChange (spec 2.2).
+// The names are those of agents, so one that is hidden by another counts too.
+// Both are nil where nothing differs. It takes time in proportion to the
+// entries, and hardly any where few differ.
 func (s *Snapshot) Diff(old *Snapshot) (changed, removed []string) {
 	if old == nil {
 		old = &Snapshot{}

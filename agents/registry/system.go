@@ -20,11 +20,13 @@ var mainFile []byte
 var investigatorFile []byte
 
 // systemAgents returns the agents that are in the binary.
+// They are parsed anew for each registry.
 func systemAgents() []*definition.Definition {
 	return []*definition.Definition{mainAgent(), definition.Parse(definition.Source{Scope: definition.System,
 		Data: investigatorFile})}
 }
 
+// mainAgent returns main, which may use every tool that there is.
 func mainAgent() *definition.Definition {
 	var tools []string
 	for _, t := range definition.ToolNames() {
