@@ -10,6 +10,7 @@ import (
 )
 
 // Finding is one thing that is wrong with a graph.
+// The caller knows where in the file the place is.
 type Finding struct {
 	At      Place
 	Message string // a sentence: what, and what to do
@@ -23,24 +24,29 @@ type Place struct {
 }
 
 // NamePattern is what a node may be called.
+// A name has at most 64 characters besides.
 var NamePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$`)
 
 // reserved are names that mean something else in conditions, or in pictures.
 var reserved = []string{End, "START", "input", "state", "true", "false", "nil", "__start__", "__end__"}
 
 // checking is a graph while it is checked.
+// It is used by one goroutine, once.
 type checking struct {
 	*Plan
 	o     *order
 	found []Finding
 }
 
+// at adds a finding.
 func (c *checking) at(part string, i int, field, format string, args ...any) {
 	c.found = append(c.found, Finding{At: Place{part, i, field}, Message: fmt.Sprintf(format, args...)})
 }
 
 // Check returns what is wrong with a graph by itself, in its order: what can be said
 // without knowing other agents.
+// It never fails, whatever the plan; nil = nothing is wrong. Conditions are not compiled
+// here, as [Plan.Compile] does: package definition reports those that cannot be.
 func (p *Plan) Check() []Finding {
 	c := &checking{Plan: p}
 	if len(p.Nodes) == 0 { // what follows would only say the same
@@ -193,6 +199,8 @@ func unknownNames(paths []string, p *Plan) (unknown []string) {
 
 // Conflicts returns the keys without a reducer that two nodes give which always run side
 // by side. gives returns the names of the members that a node's result has.
+// A key that is a node's name is not looked at. It finds those that are sure: nodes on
+// branches that begin without a condition. Others are found when they happen.
 func (p *Plan) Conflicts(gives func(Node) []string) []Finding {
 	var found []Finding
 	o := p.order()
@@ -237,6 +245,8 @@ func (o *order) beside(p *Plan, a, b int) bool {
 // Lacks returns the edges whose condition asks a node for a member that its result never
 // has. members returns the names of the members of a node's result, and whether it has
 // no others.
+// members may return nothing for a node of which nothing is known; closed must then be
+// false.
 func (p *Plan) Lacks(members func(Node) (names []string, closed bool)) []Finding {
 	var found []Finding
 	for i, e := range p.Edges {

@@ -9,6 +9,7 @@ import (
 
 // Picture is a graph as it is shown, with the state of its nodes where it runs, or the
 // handoffs of agents as one.
+// It is a value that only reads from what it was made of.
 type Picture struct {
 	Name     string // of the agent
 	Entry    string
@@ -25,13 +26,16 @@ type Link struct {
 
 // Shown is a node of a picture.
 type Shown struct {
-	Name  string
-	Does  string // debug-analyzer, human, tool bash, graph review
-	State string // of its newest visit in a run; "" = none
+	Name string
+	Does string // debug-analyzer, human, tool bash, graph review
+	// Of its newest visit in a run: running, waiting, finished, failed or cancelled;
+	// "" = none.
+	State string
 }
 
 // Picture returns the plan as it is shown; state says what is known of a node, and may
 // be nil.
+// Nodes and edges have the order of the file.
 func (p *Plan) Picture(name string, state func(node string) string) Picture {
 	picture := Picture{Name: name, Entry: p.Entry}
 	for _, e := range p.Edges {
@@ -54,9 +58,12 @@ func (p *Plan) Picture(name string, state func(node string) string) Picture {
 }
 
 // Formats are the ways in which a picture is written.
+// Do not change it.
 var Formats = []string{"text", "mermaid", "dot", "json"}
 
 // Draw writes a picture in one of [Formats]; false for another.
+// "" is text. Texts of the agent's file are in the result, escaped where they would mean
+// something in its language.
 func (p Picture) Draw(format string) (string, bool) {
 	switch format {
 	case "", "text":
@@ -134,6 +141,7 @@ var colors = []struct{ state, color string }{
 }
 
 // Mermaid is a picture as a Mermaid flowchart, as LangGraph draws it.
+// Names of nodes need no escapes, as [NamePattern] has them.
 func (p Picture) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("%%{init: {'flowchart': {'curve': 'linear'}}}%%\ngraph TD;\n")
@@ -201,6 +209,7 @@ func (p Picture) DOT() string {
 }
 
 // JSON is a picture as LangGraph writes graphs.
+// The node's state is what is added to it.
 func (p Picture) JSON() string {
 	type data struct {
 		ID    []string `json:"id,omitempty"`

@@ -19,6 +19,22 @@
 // always could, the branches go in rounds: all of one are over before the next begins.
 //
 // The package knows neither runs nor logs.
+//
+// # Files
+//
+// graph.go has what a graph says, check.go what is wrong with it, order.go what follows
+// from its shape, machine.go the scheduler, state.go how results come together and reach
+// nodes, and draw.go the pictures. Conditions are compiled by package condition.
+//
+// # What must hold
+//
+//   - [Machine.Next] depends on its arguments alone, and on done as a set. A run that is
+//     cut off at any point and one that is not come to the same steps with the same
+//     states, in whatever order their steps finish (TestOrderOfBranches).
+//   - A step that runs is among those of Run again, the same in all that it says, as long
+//     as the graph goes on.
+//   - A step's State holds what the steps on the ways that led to it gave, and nothing
+//     else.
 package graph
 
 import (
@@ -48,7 +64,10 @@ const (
 )
 
 // Plan is a graph as an agent's file says it. It is immutable.
+// package definition makes it of a file. A plan with findings may be asked and drawn,
+// but not compiled.
 type Plan struct {
+	// The name of the node that it begins with.
 	Entry    string
 	Nodes    []Node
 	Edges    []Edge
@@ -58,23 +77,33 @@ type Plan struct {
 
 // Node is one node.
 type Node struct {
-	Name    string
-	Kind    Kind
-	Of      string // the agent, the tool, or what the person is asked
-	Input   any    // texts with placeholders, in objects and lists as JSON has them; nil = what the node is given without
-	Retries int    // how often it is tried again when it fails
+	// As [NamePattern] has it, and no reserved word.
+	Name  string
+	Kind  Kind
+	Of    string // the agent, the tool, or what the person is asked
+	Input any    // texts with placeholders, in objects and lists as JSON has them; nil = what the node is given without
+	// How often it is tried again when it fails, from 0. Whoever runs the step does
+	// that: the machine sees its last result only.
+	Retries int
+	// For one try; 0 = none but that of the run.
 	Timeout time.Duration
 }
 
 // Edge leads from one node to the next.
+// All edges whose conditions hold are taken, so that one node can lead to several
+// branches.
 type Edge struct {
-	From, To  string
-	Condition string // "" = it always holds
-	Else      bool   // it is taken where no other edge of From is
-	Priority  int    // the higher is looked at, and starts, first
+	// Names of nodes; To may be [End].
+	From, To string
+	// In the language of package condition; "" = it always holds.
+	Condition string
+	Else      bool // it is taken where no other edge of From is
+	Priority  int  // the higher is looked at, and starts, first
 }
 
 // Key is a name of the state that says how its values come together.
+// A key that is the name of a node says how the results of that node's visits come
+// together.
 type Key struct {
 	Name    string
 	Reducer string // last, append, sum or merge; "" = last, and branches side by side must not both give it
@@ -92,6 +121,7 @@ func (p *Plan) Steps() int {
 }
 
 // Node returns the node of a name.
+// The result is a copy; false = there is none.
 func (p *Plan) Node(name string) (Node, bool) {
 	i := slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == name })
 	if i < 0 {

@@ -17,12 +17,15 @@ type Machine struct {
 	edges map[string][]edge // by the node that they come from
 }
 
+// edge is an edge with its condition compiled.
 type edge struct {
 	Edge
 	holds *condition.Condition // nil = always
 }
 
 // Compile returns the machine of a plan in which [Plan.Check] finds nothing.
+// The error is the first finding, or that a condition does not compile; it is a sentence
+// for the person. The plan must not be changed afterwards.
 func (p *Plan) Compile() (*Machine, error) {
 	for _, f := range p.Check() {
 		return nil, fmt.Errorf("%s", f.Message)
@@ -45,10 +48,14 @@ func (p *Plan) Compile() (*Machine, error) {
 }
 
 // Step is one visit of a node.
+// What [Machine.Next] returns is the caller's but for the values in State, which are
+// those of done and must not be changed.
 type Step struct {
-	ID    string   // fixer#2: the node, and which of its visits
-	Node  string   // its name
-	From  []string // the steps that led to it, in order; none for the first
+	ID   string   // fixer#2: the node, and which of its visits
+	Node string   // its name
+	From []string // the steps that led to it, in order; none for the first
+	// What it may use: the results of the steps before it on the ways that led to it, by
+	// the names of nodes and keys.
 	State map[string]any
 
 	past  []int // the steps before it on all ways that led to it, and itself, in order
@@ -57,6 +64,7 @@ type Step struct {
 }
 
 // Next is what a graph does next.
+// The state is that of the steps in done; see Step for who owns it.
 type Next struct {
 	// Run are the steps that go on, in the order in which they begin; none when Over.
 	Run []Step
@@ -66,11 +74,13 @@ type Next struct {
 	Err  error
 	// State is that of all steps that have finished.
 	State map[string]any
-	// Steps is how many have begun.
+	// Steps is how many have begun, finished ones included; at most [Plan.Steps].
 	Steps int
 }
 
 // history is a graph's way up to now.
+// It lives for one call of [Machine.Next]. Steps are numbered in the order in which they
+// begin, which is why past and running hold numbers.
 type history struct {
 	m       *Machine
 	input   any
@@ -85,6 +95,13 @@ type history struct {
 
 // Next returns what a graph does next that was begun with an input. done has what the
 // steps gave that have finished, by [Step.ID]: JSON values.
+// A step of Run that the caller has begun already is one that still runs: callers tell
+// by the ID. A failed step is not in done; the caller ends the graph, or tries again.
+// Err is a sentence for the person: no edge holds, a result does not fit the state,
+// branches gave the same key, or the limit of steps was reached. input and done are only
+// read.
+//
+// It costs about the square of the steps, which are few ([DefaultSteps]).
 func (m *Machine) Next(input any, done map[string]any) Next {
 	h := &history{m: m, input: input, done: done, visits: make(map[string]int), pending: make(map[int][]int)}
 	h.begin(m.order.index[m.Plan.Entry], nil)
@@ -127,9 +144,12 @@ type failure string
 // Error implements error.
 func (f failure) Error() string { return string(f) }
 
+// failuref makes a failure.
 func failuref(format string, args ...any) error { return failure(fmt.Sprintf(format, args...)) }
 
 // begin starts a step.
+// from are the steps that led to it. It sets h.err where the limit is reached, or where
+// what these steps gave does not come together.
 func (h *history) begin(node int, from []int) {
 	name := h.m.Plan.Nodes[node].Name
 	if len(h.steps) >= h.m.Plan.Steps() {
@@ -198,6 +218,8 @@ func (h *history) finish() bool {
 }
 
 // leave takes the edges of a finished step whose conditions hold.
+// It sets h.err where none holds: a graph that stopped there would look as if it had
+// ended. The conditions see the state of the step's own ways, with its own result.
 func (h *history) leave(i int) {
 	s := h.steps[i]
 	state, err := h.fold(s.past)
@@ -309,6 +331,7 @@ func (h *history) startRound() bool {
 	return len(first) > 0
 }
 
+// start begins a step of a node to which steps have led, all of them at once.
 func (h *history) start(node int) {
 	from := h.pending[node]
 	delete(h.pending, node)

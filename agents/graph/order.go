@@ -15,6 +15,8 @@ type order struct {
 	known []bool   // some way leads from the entry to the node
 }
 
+// order works the shape out. It can be asked of any plan: edges to nodes that there are not are
+// left out.
 func (p *Plan) order() *order {
 	n := len(p.Nodes)
 	o := &order{index: make(map[string]int, n), next: make([][]int, n), rank: make([]int, n), ends: make([]bool, n),

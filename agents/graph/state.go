@@ -14,6 +14,9 @@ import (
 // fold puts what steps gave into a state, in the order in which they are given. A value
 // is there under the name of its node, and a member of it under its own name where the
 // graph's state has that.
+// Steps that have not finished are skipped. Two steps that both give a key without a
+// reducer, neither of which came before the other, are an error: which of them counts
+// would depend on the clock.
 func (h *history) fold(steps []int) (map[string]any, error) {
 	state := make(map[string]any)
 	givers := make(map[string][]int) // by key without a reducer
@@ -48,6 +51,7 @@ func (h *history) fold(steps []int) (map[string]any, error) {
 }
 
 // Keys returns the names in the state that a value of a node goes to.
+// The node's own name is the first. value is JSON as encoding/json reads it into any.
 func (p *Plan) Keys(node string, value any) []string {
 	keys := []string{node}
 	object, _ := value.(map[string]any)
@@ -63,6 +67,7 @@ func (p *Plan) Keys(node string, value any) []string {
 }
 
 // put adds a value to a key.
+// The values that are there are not changed, since other states have them too.
 func (p *Plan) put(state map[string]any, name string, value any) (err error) {
 	reducer := ""
 	for _, k := range p.State {
@@ -103,6 +108,7 @@ func (p *Plan) put(state map[string]any, name string, value any) (err error) {
 
 // merge returns two objects as one; where both have a member that is no object, the
 // second's counts.
+// Neither is changed.
 func merge(a, b map[string]any) map[string]any {
 	both := maps.Clone(a)
 	for name, value := range b {
@@ -177,10 +183,13 @@ func (m *Machine) Input(s Step, input any) any {
 }
 
 // Fill is [Machine.Input] for another text or value of a step's node.
+// It changes neither template nor state. Placeholders in names of members stay as they
+// are.
 func (m *Machine) Fill(s Step, input, template any) any {
 	return fill(template, m.values(input, s.State))
 }
 
+// fill puts values into a copy of v.
 func fill(v any, values map[string]any) any {
 	switch v := v.(type) {
 	case string:

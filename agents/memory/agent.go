@@ -23,7 +23,7 @@ type Agent struct {
 	At      Place
 	Want    Shape // of the agent's file: an Embedder or a Dimension that is not given, any
 	// Records that are recalled where the call does not say how many; from 1.
-	Limit int // records that are recalled at most
+	Limit int
 	// The least score of what is found by meaning, from 0 to 1; nil = [DefaultThreshold],
 	// or [LocalThreshold] where the vectors are local ones. What is found by words has no
 	// threshold.
