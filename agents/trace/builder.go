@@ -17,17 +17,22 @@ type Moment struct {
 
 // Builder makes spans of a session's events. Its zero value has seen none. It keeps
 // what is open only, and serves one goroutine.
+// Events must be those of one session, in the order of the log. It never fails: events
+// that do not fit, as of a log that was cut off, make spans that are open or without a
+// parent.
 type Builder struct {
 	runs  map[string]*openRun // that have not ended
 	calls map[string]*Span    // open tool calls, by id
 	asked map[string]*Span    // open questions, by id
 	after map[string]uint64   // the handoff that leads to a run which has not begun
-	now   time.Time           // of the newest event
-	seq   uint64              // its number
-	out   []Moment
+	// Of the newest event.
+	now time.Time
+	seq uint64 // its number
+	out []Moment
 }
 
 // openRun is a run that has not ended.
+// What it holds is open; the builder lets go of it when the run ends.
 type openRun struct {
 	span, turn, model *Span
 	asides            []aside
@@ -43,6 +48,7 @@ type aside struct {
 
 // Build returns the spans of a whole log, in the order of their begin. Those that have
 // not ended are open.
+// An open span ends at the newest event. The caller owns the result.
 func Build(events []activity.Event) []*Span {
 	var b Builder
 	var spans []*Span
@@ -64,6 +70,9 @@ func Build(events []activity.Event) []*Span {
 
 // Add takes the next event and returns the spans that begin and end with it. The
 // result is good until the next call.
+// Deltas are ignored: their text comes again as a whole. A span that began with an
+// earlier event may get more details until it has ended; the pointer stays the same. A
+// span that begins and ends at once is there twice.
 func (b *Builder) Add(e activity.Event) []Moment {
 	b.out, b.seq = b.out[:0], e.Seq
 	switch e.Body.(type) {
@@ -84,9 +93,12 @@ func (b *Builder) Add(e activity.Event) []Moment {
 }
 
 // Awaits reports whether control has passed to a run that has not begun.
+// Whoever lets a builder go when nothing is open keeps it then: the run that begins next
+// belongs to the same trace.
 func (b *Builder) Awaits() bool { return len(b.after) > 0 }
 
 // Skip tells the builder that a run has begun whose events it will not be given.
+// Else [Builder.Awaits] would stay true.
 func (b *Builder) Skip(run string) { delete(b.after, run) }
 
 // run returns the open run of an event. One whose beginning was not seen, as after a
@@ -112,6 +124,8 @@ func (b *Builder) run(e activity.Event) *openRun {
 }
 
 // begin begins a span of a run.
+// Its parent is the turn that goes on, or the run; callers that know better set it. Its
+// number is odd, so that the one below is free for a run whose first event was not seen.
 func (b *Builder) begin(r *openRun, e activity.Event, kind Kind, name string, details ...Field) *Span {
 	s := &Span{
 		ID: 2*e.Seq + 1, Seq: e.Seq, Kind: kind, Name: name, Agent: e.Agent, Run: e.Run, CorrelationID: e.CorrelationID,
@@ -130,6 +144,8 @@ func (b *Builder) begin(r *openRun, e activity.Event, kind Kind, name string, de
 }
 
 // end ends a span, once.
+// nil and a span that has ended are ignored. An answer of a model ended when it was
+// whole, whatever ends the span.
 func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
 	if s == nil || !s.Open {
 		return
@@ -181,6 +197,7 @@ func (b *Builder) instant(r *openRun, e activity.Event, kind Kind, name, failure
 	return s
 }
 
+// take does what an event says. One of a type that is not named here changes no span.
 func (b *Builder) take(r *openRun, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:
@@ -262,6 +279,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 	}
 }
 
+// start completes a run's span with what its first event says. A run that a tool started
+// is a part of that call.
 func (b *Builder) start(r *openRun, e activity.Event, body activity.RunStarted) {
 	s := r.span
 	s.Name, s.Details = e.Agent, Details{
@@ -278,6 +297,7 @@ func (b *Builder) start(r *openRun, e activity.Event, body activity.RunStarted) 
 }
 
 // finish ends a run.
+// What is still open in it failed with it. The run is forgotten.
 func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished) {
 	b.endAll(r, e.Time, "the run ended: "+string(body.Reason))
 	s := r.span

@@ -12,6 +12,7 @@ import (
 )
 
 // hear notes what the model is told before its next answer.
+// It becomes the prompt of that answer's span.
 func (r *openRun) hear(who, text string) {
 	if text != "" {
 		r.told = append(r.told, who+": "+text)
@@ -19,6 +20,8 @@ func (r *openRun) hear(who, text string) {
 }
 
 // endAnswer takes the end of an answer. What it says comes with the next event.
+// So the span of a turn's answer stays open until then; that of any other has its content
+// here.
 func (b *Builder) endAnswer(r *openRun, e activity.Event, body activity.ModelFinished) {
 	s := r.model
 	if body.Purpose != "" {
@@ -70,6 +73,8 @@ func (r *openRun) asideSpan(body activity.ModelFinished) *Span {
 }
 
 // addContent takes the content of an answer.
+// An answer that cannot be used is an error of its span, and the model is told again what
+// it was told before.
 func (b *Builder) addContent(r *openRun, body activity.ModelContent) {
 	if r.model == nil {
 		return // of an answer that a hook gave: no model was asked
@@ -102,6 +107,7 @@ func (s *Span) respond(content []model.Part) {
 }
 
 // tool takes a state of a call.
+// Each state has all arguments as they are by then, so the newest replaces those before.
 func (b *Builder) tool(r *openRun, e activity.Event, body activity.ToolState) {
 	s := b.calls[body.Call]
 	if s == nil {
@@ -157,6 +163,7 @@ func approves(outcome string) bool {
 	return false
 }
 
+// route adds the choice of an agent, which took as long as the model was asked.
 func (b *Builder) route(r *openRun, e activity.Event, body activity.RouteDecided) {
 	took := time.Duration(0)
 	failure := ""
@@ -175,6 +182,7 @@ func (b *Builder) route(r *openRun, e activity.Event, body activity.RouteDecided
 	}
 }
 
+// handoffDetails returns what is known of a handoff that began.
 func handoffDetails(body activity.HandoffStarted) Details {
 	d := Details{{Name: "from_agent", Value: body.From}, {Name: "to_agent", Value: body.To},
 		{"handoff_reason", body.Reason, true}}

@@ -9,16 +9,22 @@ import (
 
 // FileEvent is a span, or the beginning or the end of a run, as files of traces have it
 // (spec 7.2).
+// The names and their order are those of trace files of other tools, so they do not
+// change.
 type FileEvent struct {
-	EventID       string          `json:"event_id"`
-	EventType     string          `json:"event_type"` // llm_call, tool_call, handoff, guardrail, route, tool_confirmation, agent_start, agent_complete, agent_error
-	Timestamp     int64           `json:"timestamp"`  // of the beginning, ms since 1970
-	SessionID     string          `json:"session_id"`
-	AgentName     string          `json:"agent_name"`
-	CorrelationID string          `json:"correlation_id"`
-	Details       json.RawMessage `json:"details"`
-	DurationMs    int64           `json:"duration_ms,omitzero"`
-	Error         string          `json:"error,omitempty"`
+	// Of a span: session and number; of the beginning of a run with -start behind.
+	EventID       string `json:"event_id"`
+	EventType     string `json:"event_type"` // llm_call, tool_call, handoff, guardrail, route, tool_confirmation, agent_start, agent_complete, agent_error
+	Timestamp     int64  `json:"timestamp"`  // of the beginning, ms since 1970
+	SessionID     string `json:"session_id"`
+	AgentName     string `json:"agent_name"`
+	CorrelationID string `json:"correlation_id"`
+	// An object; its members depend on EventType.
+	Details json.RawMessage `json:"details"`
+	// Milliseconds; 0 at a beginning.
+	DurationMs int64 `json:"duration_ms,omitzero"`
+	// Why it failed; "" = it did not.
+	Error string `json:"error,omitempty"`
 }
 
 // types are the names of spans that files have; turns and hooks are not in them.
@@ -41,6 +47,9 @@ func (k Kind) Group() string {
 
 // File returns what files have of a moment; false for one that they leave out. Without
 // content it has no texts, arguments and results.
+// Only runs have a beginning there; all else is told when it ends. Without content an
+// error is a code or a word. Details that cannot be written as JSON are an empty
+// object.
 func (m Moment) File(session string, content bool) (FileEvent, bool) {
 	e := FileEvent{SessionID: session, AgentName: m.Agent, CorrelationID: m.CorrelationID,
 		Timestamp: m.Start.UnixMilli(), EventID: fmt.Sprintf("%s-%d", session, m.ID)}
@@ -92,6 +101,8 @@ func (m Moment) half() Details {
 }
 
 // Events returns spans as files have them, in the order of time.
+// Of those that are open runs have their beginning, and others nothing. It is never
+// nil.
 func Events(session string, spans []*Span, content bool) []FileEvent {
 	type placed struct {
 		FileEvent
@@ -125,6 +136,7 @@ func Events(session string, spans []*Span, content bool) []FileEvent {
 }
 
 // Types are the types of events that files have.
+// The caller owns the slice.
 func Types() []string {
 	return []string{"llm_call", "tool_call", "handoff", "guardrail", "route", "tool_confirmation", "agent_start",
 		"agent_complete", "agent_error"}

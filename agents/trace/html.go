@@ -37,6 +37,8 @@ type shownSpan struct {
 
 // HTML returns a page that shows spans as a timeline, with the conversation beside it.
 // It is one file, and loads nothing. session is its title.
+// All content is in it: whoever shows it to others leaves the texts out before. The
+// error is that of encoding/json, for a detail that has no JSON.
 func HTML(session string, spans []*Span) ([]byte, error) {
 	shown := []shownSpan{}
 	for _, s := range spans {

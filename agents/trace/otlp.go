@@ -74,6 +74,9 @@ const semconv = "https://opentelemetry.io/schemas/1.41.0"
 // OTLP returns spans as the body of a request to an OpenTelemetry collector
 // (ExportTraceServiceRequest, as JSON). Open ones end at their newest event. Without
 // content it has no texts, arguments and results. version is that of agentls.
+// A trace is a chain of handoffs, so a session has several. Ids are digests of the
+// session's and the span's numbers: what is sent twice is the same span. Nothing is
+// sent here. The error is that of encoding/json.
 func OTLP(session, version string, spans []*Span, content bool) ([]byte, error) {
 	scope := otlpScope{SchemaURL: semconv, Spans: []otlpSpan{}}
 	scope.Scope.Name, scope.Scope.Version = "github.com/agentls/agentls", version
@@ -167,6 +170,7 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 const provider = "gcp.gen_ai"
 
 // usage adds what was used.
+// What is 0 is left out.
 func (s *Span) usage(add func(string, any)) {
 	for _, n := range []struct {
 		key   string
@@ -211,9 +215,12 @@ func (s *Span) content(add func(string, any)) {
 	}
 }
 
+// nanos is a time as OTLP writes it: a string of nanoseconds since 1970.
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 // attribute encodes a value.
+// What is neither a bool, a number, a list of texts nor a text is JSON in a text,
+// since not every receiver takes objects.
 func attribute(key string, value any) otlpAttribute {
 	a := otlpAttribute{Key: key}
 	switch v := value.(type) {

@@ -11,6 +11,7 @@ import (
 )
 
 // Step is one thing that happened in a session (spec 7.3).
+// Texts may be what somebody said, so they are as confidential as the log.
 type Step struct {
 	Seq   uint64        // the event that tells of it
 	After time.Duration // since the session's first event
@@ -19,16 +20,20 @@ type Step struct {
 	Kind  string // run, llm, tool, handoff, guardrail, route, confirmation, hook, node
 	Text  string // of one line: [agent] …, → Tool: name(argument), [a → b] Handoff: …
 	Error string // why it failed; "" = it did not
-	Took  time.Duration
+	// How long it took; 0 for what only begins.
+	Took time.Duration
 }
 
 // Totals are what a session adds up to.
+// Agents counts each agent that ran once; handoffs that were refused are not
+// counted.
 type Totals struct {
 	Agents, Tools, Handoffs, Guardrails int
 	Duration                            time.Duration // from the first event to the last
 }
 
 // String returns the closing lines.
+// There are two lines, without a line end behind.
 func (t Totals) String() string {
 	count := func(n int, what string) string {
 		if n != 1 {
@@ -41,6 +46,8 @@ func (t Totals) String() string {
 }
 
 // Replay returns what happened in a session, step by step.
+// events are those of the whole session, in order, as [Read] returns them.
+// Steps are in the order of the events that tell of them.
 func Replay(events []activity.Event) (steps []Step, totals Totals) {
 	if len(events) == 0 {
 		return nil, totals
@@ -148,6 +155,7 @@ func (s *Span) argument() string {
 	return text
 }
 
+// argumentsOf returns a tool's arguments.
 func argumentsOf(text string) (args map[string]any) {
 	_ = json.Unmarshal([]byte(text), &args) // what is no object has none
 	return args

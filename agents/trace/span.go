@@ -15,18 +15,28 @@ type Kind string
 
 // The kinds of spans. A run holds turns, and these the others.
 const (
-	Run          Kind = "run"
-	Turn         Kind = "turn"
-	Model        Kind = "llm"
-	Tool         Kind = "tool"
-	Handoff      Kind = "handoff"
-	Guardrail    Kind = "guardrail"
-	Route        Kind = "route"
-	Hook         Kind = "hook"
+	// A run of an agent, from its beginning to its end.
+	Run Kind = "run"
+	// An answer of the model and the calls that it asks for.
+	Turn Kind = "turn"
+	// A question to a model, whoever asks.
+	Model Kind = "llm"
+	// A call of a tool, from when it was asked for to its result.
+	Tool Kind = "tool"
+	// Control that passes to another agent, or is refused to.
+	Handoff Kind = "handoff"
+	// A check of an output.
+	Guardrail Kind = "guardrail"
+	// The choice of the agent that answers.
+	Route Kind = "route"
+	// A hook that was run.
+	Hook Kind = "hook"
+	// A question to the person about a call, until they answered.
 	Confirmation Kind = "confirmation"
 )
 
 // Span is something in a session that took time. Do not change one that has ended.
+// It belongs to the builder until it has ended.
 type Span struct {
 	ID     uint64 // unique in its session, and grows with Seq
 	Seq    uint64 // the number of the event with which it begins
@@ -37,7 +47,8 @@ type Span struct {
 	Name   string // of the model, the tool, the agent, …
 	Agent  string
 	Run    string
-	// CorrelationID is the same along a chain of handoffs.
+	// CorrelationID is the same along a chain of handoffs: the id of the run that
+	// the person asked for.
 	CorrelationID string
 
 	Start, End time.Time // End is the time of the newest event of a span that is open
@@ -45,9 +56,11 @@ type Span struct {
 	Error      string    // why it failed; "" = it did not
 	Details    Details
 
-	// Of a model, and of a run that has ended.
-	Usage      model.Usage
-	Finish     string
+	// Tokens; of a run those of all its turns.
+	Usage model.Usage
+	// How a model's answer ended, or a run; "" = it has not.
+	Finish string
+	// From the question to the first piece of the answer; 0 = not known.
 	FirstToken time.Duration
 	Call       string // of a tool: the call's id
 }
@@ -57,6 +70,7 @@ func (s *Span) Duration() time.Duration { return max(s.End.Sub(s.Start), 0) }
 
 // failure returns why the span failed; without content a code, since the message may
 // quote what was said.
+// "" where it did not fail.
 func (s *Span) failure(content bool) string {
 	if content || s.Error == "" {
 		return s.Error
