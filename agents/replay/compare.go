@@ -14,6 +14,7 @@ import (
 )
 
 // Difference is where a session came otherwise.
+// Was and Now are the values as JSON, or types of events where Field is "".
 type Difference struct {
 	Seq   uint64 // the recorded event; 0 where there is none
 	Agent string
@@ -35,6 +36,7 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("%s: was %s, is now %s", where, clip(d.Was), clip(d.Now))
 }
 
+// clip cuts a value that people are shown.
 func clip(text string) string {
 	const most = 400
 	if r := []rune(text); len(r) > most {
@@ -46,6 +48,9 @@ func clip(text string) string {
 // Compare holds what came to what was recorded, run by run: each event by the digest of
 // what it says but times, ids and what was used. It returns how many were compared, and
 // the first difference; nil for none.
+// now are the events of the new session. Runs are held against each other in the order in
+// which they were recorded; runs that only the new session has are not looked at. Whether texts were streamed makes no difference, and neither does
+// the order in which calls of one answer ended. It may be called once the replay is over.
 func (r *Recording) Compare(now []activity.Event) (compared int, first *Difference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,6 +76,7 @@ func (r *Recording) Compare(now []activity.Event) (compared int, first *Differen
 }
 
 // fact is what counts of an event.
+// A fact is of one event; some events are none.
 type fact struct {
 	seq    uint64
 	name   string
@@ -78,8 +84,10 @@ type fact struct {
 	fields []field
 }
 
+// field is a member of an event that counts, its value as JSON.
 type field struct{ name, value string }
 
+// digest stands for all that counts of the event.
 func (f fact) digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q", f.name, f.fields))
 	return hex.EncodeToString(sum[:])

@@ -13,6 +13,7 @@ import (
 )
 
 // Point is where hooks are run.
+// Run is today's id, "" for a point of the session, and then all others but Event are empty.
 type Point struct {
 	Run, Agent string
 	Turn       int
@@ -21,12 +22,14 @@ type Point struct {
 }
 
 // Hooked is what hooks decided at a point.
+// The decision is that of all of them together; Ran is for the log.
 type Hooked struct {
 	activity.HookDecision
 	Ran []RanHook
 }
 
 // RanHook is one hook that was run.
+// It is told again as it was.
 type RanHook struct {
 	activity.HookRan
 	Ms int64 // how long it took
@@ -39,10 +42,12 @@ type hookKey struct {
 }
 
 // HasHooks reports whether hooks of an event were run.
+// It does not change while the recording is used.
 func (r *Recording) HasHooks(event string) bool { return r.hooked[event] }
 
 // Hook returns what hooks decided at a point; false where none was run. What they changed of
 // an answer or a result is in what was recorded of these.
+// Each decision is given once, in order. The caller owns the result.
 func (r *Recording) Hook(p Point) (Hooked, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,6 +81,9 @@ func (r *Recording) Hook(p Point) (Hooked, bool) {
 
 // ServerTools returns the tools of MCP servers that the next run got, and why others were
 // left out. They do what was recorded, and ask as they asked then.
+// The next run is the first of the current request that has not asked its model yet. servers
+// are names, "*" for all; left are the notes of the log. Both are nil where there is no such
+// run.
 func (r *Recording) ServerTools(servers []string) (tools []tool.Tool, left []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +103,10 @@ func (r *Recording) ServerTools(servers []string) (tools []tool.Tool, left []str
 }
 
 // serverTool is a tool of an MCP server.
+// Its schema and description are not in the log, and no model of a replay reads them.
 type serverTool struct{ name, model string }
 
+// notInNames matches a character that names for models do not have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // Spec implements [tool.Tool].

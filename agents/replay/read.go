@@ -9,6 +9,7 @@ import (
 )
 
 // reader takes a log apart.
+// It is used for one call of [Read]; what is not in the Recording is only needed while it reads.
 type reader struct {
 	*Recording
 	finished  map[string]activity.ModelFinished // by run: of the answer whose content comes next
@@ -21,7 +22,8 @@ type reader struct {
 	ran       map[hookKey][]RanHook // that have not decided together yet
 }
 
-// Read takes events apart.
+// Read takes events apart. They are those of the whole session, in order; they are kept
+// and must not be changed. It does not fail: what cannot be run again is in Unable.
 func Read(events []activity.Event) *Recording {
 	r := reader{
 		Recording: &Recording{
@@ -60,6 +62,7 @@ func (r *reader) unable(format string, args ...any) {
 	}
 }
 
+// take takes one event.
 func (r *reader) take(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
@@ -135,6 +138,7 @@ func (r *reader) between(e activity.Event) {
 	}
 }
 
+// start begins a run. One that no other run started is a request of the person's.
 func (r *reader) start(e activity.Event, b activity.RunStarted) {
 	run := &recordedRun{id: e.Run, agent: e.Agent, input: textOf(b.Input), parent: e.ParentRun}
 	r.runs = append(r.runs, run)
@@ -152,6 +156,7 @@ func (r *reader) start(e activity.Event, b activity.RunStarted) {
 	run.request = e.CorrelationID
 }
 
+// pick takes the choice of an agent: the request was for auto then.
 func (r *reader) pick(e activity.Event, b activity.RouteDecided) {
 	if n := len(r.Requests); n > 0 && r.Requests[n-1].Run == e.Run {
 		r.Requests[n-1].Agent, r.Requests[n-1].Strategy = "auto", b.Strategy
@@ -229,6 +234,8 @@ func (r *reader) settle(run string) {
 	}
 }
 
+// readConfirmation takes a question to the person, or its answer. An answer that holds longer
+// also answers later calls of the tool, which nobody is asked about.
 func (r *reader) readConfirmation(b activity.Body) {
 	switch b := b.(type) {
 	case activity.ConfirmationAsked:
@@ -266,6 +273,7 @@ func (r *reader) node(e activity.Event, b activity.GraphNode) {
 }
 
 // hook takes what a hook decided.
+// Several may be run at one point; the last of them has what they decided together.
 func (r *reader) hook(e activity.Event, b activity.HookRan) {
 	if b.Event == "Notification" || b.Event == "SessionEnd" {
 		return // nothing depends on them
@@ -280,6 +288,7 @@ func (r *reader) hook(e activity.Event, b activity.HookRan) {
 }
 
 // modifiedArguments returns the arguments with which a call went on.
+// They are those of its last state.
 func modifiedArguments(events []activity.Event, call string) (args json.RawMessage) {
 	for _, e := range events {
 		if b, ok := e.Body.(activity.ToolState); ok && b.Call == call {

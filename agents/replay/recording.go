@@ -5,6 +5,27 @@
 // [Recording.Hook] and [Recording.ServerTools] stand in the place of what is outside;
 // [Compare] finds the first difference between what was recorded and what came. Who runs
 // it is the caller's business. Nothing is sent, and no tool runs.
+//
+// # How what comes is matched with what was
+//
+// A run of today has another id than the one of the log, and calls of one answer may come
+// in any order. So a run is recognised by its id where that is the same, else by its agent
+// and by what it was asked (Recording.meet), and a call by its place in its run, which
+// stands behind the # of its id. Within a run, answers of models and decisions of hooks
+// are used up in their order. What the person said while a run went on is said again at
+// the same point: with the answer, or with the call, that came next.
+//
+// # What cannot be run again
+//
+// [Recording.Unable] says it before anything is run: a log that is cut off, a run that
+// ended by a clock or a person, one that was changed by hand while it went on. What is
+// only found out on the way is a difference.
+//
+// # Files
+//
+// read.go makes a recording of events, stand.go has what takes the place of models and
+// tools, outside.go that of hooks and MCP servers, and compare.go holds both sessions
+// against each other.
 package replay
 
 import (
@@ -17,13 +38,17 @@ import (
 )
 
 // Recording is a session as it was.
+// It is made by [Read] and serves one replay, since answers are used up. It is safe for
+// concurrent use. It keeps the events that it was made of.
 type Recording struct {
 	// Requests are what the person asked for, in order.
 	Requests []Request
 	// Unable is why the session cannot be run again; "" where it can.
 	Unable string
-	// Say tells a run what the person said to it while it went on. It returns when the
-	// run has it. Set it before the first request.
+	// Say tells a run what the person said to it while it went on. It returns when the run
+	// has it. Set it before the first request. It is called without locks, from the
+	// goroutine that asked for the answer; its error ends that answer. nil is an error
+	// where something was said.
 	Say func(run string, input []activity.ContentBlock) error
 
 	events []activity.Event
@@ -44,11 +69,14 @@ type Recording struct {
 }
 
 // Request is what a person asked.
+// Exactly one of Run, Cleared, Compressed and Approval says what it is.
 type Request struct {
+	// The recorded id of the run that was asked for; "" = it is no run.
 	Run      string
 	Agent    string // auto where the agent was picked
 	Strategy string // of picking
-	Started  activity.RunStarted
+	// The first event of the run, with what was asked; of a run only.
+	Started activity.RunStarted
 	// Cleared is the agent whose context was cleared, and Compressed the one whose was
 	// compressed; Approval is the mode that the session got. Of a run all are "".
 	Cleared, Compressed, Approval string
@@ -56,7 +84,10 @@ type Request struct {
 
 // Answer is what the person said about a call.
 type Answer struct {
-	Outcome  string
+	// As in the log: once, run, session, always, modify and others
+	// (activity.ConfirmationAnswered).
+	Outcome string
+	// What they wrote besides; "" = nothing.
 	Feedback string
 	Args     json.RawMessage // with modify: what they made of the arguments
 }
@@ -65,6 +96,7 @@ type Answer struct {
 type nodeKey struct{ run, node string }
 
 // recordedRun is one run as it was.
+// answers and asides are used up while the run comes again.
 type recordedRun struct {
 	id, agent, input, parent string
 	request                  string // the run that the person asked for, of which it is a part
@@ -122,6 +154,7 @@ func (r *Recording) Runs() (n int) {
 }
 
 // Begin says which of the requests is made next.
+// It is called before each of them: MCP tools are found by it.
 func (r *Recording) Begin(request Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,6 +163,7 @@ func (r *Recording) Begin(request Request) {
 
 // meet returns the recorded run that a run is now: the one of its id, else the first of
 // its agent's that has not begun yet and was asked what req is about. r.mu is held.
+// req may be nil. It is nil where no such run is left.
 func (r *Recording) meet(asker model.Asker, req *model.Request) *recordedRun {
 	var free []*recordedRun
 	for _, run := range r.runs {
@@ -170,6 +204,9 @@ func asks(req *model.Request, text string) bool {
 
 // Ask returns what the person said when they were asked about a tool; false where they
 // were not.
+// Each answer is given once, in the order of the log for each tool. Those of questions
+// that are not asked this time are left over, so the next one gets them: the comparison
+// then shows where.
 func (r *Recording) Ask(tool string) (Answer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,6 +220,7 @@ func (r *Recording) Ask(tool string) (Answer, bool) {
 
 // Node returns what the person answered to a node of a run's graph, which a question names
 // in its title; false where they did not.
+// run is today's id. Each answer is given once.
 func (r *Recording) Node(run, title string) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,11 @@ import (
 )
 
 // Model answers as models did.
+// One for all models. It asks nobody. An answer that the log does not have is an error of
+// class model.Fatal, which ends the run; ctx's error comes where it has ended.
 func (r *Recording) Model() model.Searcher { return recordedModel{r} }
 
+// recordedModel is a Recording in the place of models.
 type recordedModel struct{ *Recording }
 
 // Searches implements [model.Searcher].
@@ -47,6 +50,7 @@ func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Se
 	}
 }
 
+// answer takes the next answer that fits a request, and what the person said while it came.
 func (m recordedModel) answer(req *model.Request) (*model.Answer, said, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,6 +87,7 @@ func (m recordedModel) answer(req *model.Request) (*model.Answer, said, error) {
 }
 
 // tell tells a run what the person said to it.
+// It must not hold the lock: the run may ask for its next answer meanwhile.
 func (r *Recording) tell(run string, words said) error {
 	for _, input := range words {
 		if r.Say == nil {
@@ -117,6 +122,7 @@ func (m recordedModel) routerAnswer() (*model.Answer, error) {
 		activity.ModelFinished{Finish: model.Stop, Usage: d.Model.Usage}, nil), nil
 }
 
+// answerOf returns an answer of the log as models give them.
 func answerOf(content []model.Part, finished activity.ModelFinished, raw json.RawMessage) *model.Answer {
 	parts := append([]model.Part{}, content...)
 	return &model.Answer{
@@ -127,6 +133,8 @@ func answerOf(content []model.Part, finished activity.ModelFinished, raw json.Ra
 
 // Tools puts the recorded results in the place of tools. What the policy says of a call is
 // today's.
+// The tools are still asked for their plans, which read files of today and change nothing.
+// Their Do is never called. The caller owns the slice.
 func (r *Recording) Tools(tools []tool.Tool) []tool.Tool {
 	var all []tool.Tool
 	for _, t := range tools {
@@ -135,12 +143,16 @@ func (r *Recording) Tools(tools []tool.Tool) []tool.Tool {
 	return all
 }
 
+// recordedTool is a tool with a recorded result.
 type recordedTool struct {
 	tool.Tool
 	*Recording
 }
 
 // Plan implements [tool.Tool].
+// A call that was refused before it ran is refused in the same words. Where today's files do
+// not let it be planned, it has the recorded risk, so that the policy asks as it did. Nothing
+// is spawned, so no wall is needed.
 func (t recordedTool) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	spec := t.Spec()
 	was, shape, ok := t.endOf(env)
