@@ -49,8 +49,9 @@ func clip(text string) string {
 // what it says but times, ids and what was used. It returns how many were compared, and
 // the first difference; nil for none.
 // now are the events of the new session. Runs are held against each other in the order in
-// which they were recorded; runs that only the new session has are not looked at. Whether texts were streamed makes no difference, and neither does
-// the order in which calls of one answer ended. It may be called once the replay is over.
+// which they were recorded; runs that only the new session has are not looked at. Whether
+// texts were streamed makes no difference, and neither does the order in which calls of
+// one answer ended. It may be called once the replay is over.
 func (r *Recording) Compare(now []activity.Event) (compared int, first *Difference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
