@@ -16,7 +16,8 @@ type Finding struct {
 	Message string // a sentence: what, and what to do
 }
 
-// Place is where in a graph something is: the graph itself where all is zero.
+// Place is where in a graph something is: the graph itself where all is zero. The
+// caller, who knows the file, turns it into a range of lines.
 type Place struct {
 	Part  string // nodes, edges or state; "" = the graph
 	Index int    // of the part's list
@@ -27,7 +28,9 @@ type Place struct {
 // A name has at most 64 characters besides.
 var NamePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*$`)
 
-// reserved are names that mean something else in conditions, or in pictures.
+// reserved are names that mean something else in conditions, or in pictures. Conditions
+// have input, state and the literals; __start__ and __end__ are LangGraph's own nodes
+// in pictures.
 var reserved = []string{End, "START", "input", "state", "true", "false", "nil", "__start__", "__end__"}
 
 // checking is a graph while it is checked.
@@ -70,6 +73,8 @@ func (p *Plan) Check() []Finding {
 }
 
 // checkNames checks that names are allowed, and that conditions can tell them apart.
+// Both are compared as [Identifier] writes them, since only that is unique in a
+// condition.
 func (c *checking) checkNames() {
 	known := map[string]string{} // names, by how conditions write them
 	for i, n := range c.Nodes {
@@ -146,7 +151,8 @@ func (c *checking) texts() {
 	}
 }
 
-// ways checks that a way leads to each node, and from it to the end.
+// ways checks that a way leads to each node, and from it to the end. A node that cannot
+// end would only stop at the limit of steps.
 func (c *checking) ways() {
 	for i, n := range c.Nodes {
 		switch {
@@ -161,7 +167,8 @@ func (c *checking) ways() {
 	}
 }
 
-// NameFault says why a node cannot have a name, in a sentence; "" where it can.
+// NameFault says why a node cannot have a name, in a sentence; "" where it can. The
+// longest name has 64 bytes.
 func NameFault(name string) string {
 	switch {
 	case !NamePattern.MatchString(name) || len(name) > 64:
@@ -172,7 +179,8 @@ func NameFault(name string) string {
 	return ""
 }
 
-// names are what conditions may name besides input.
+// names are what conditions may name besides input. They are those of nodes and keys,
+// as [Identifier] writes them, in the order of the file.
 func (p *Plan) names() []string {
 	var names []string
 	for _, n := range p.Nodes {
@@ -186,7 +194,9 @@ func (p *Plan) names() []string {
 	return names
 }
 
-// unknownNames returns the first parts of paths that nothing gives.
+// unknownNames returns the first parts of paths that nothing gives. The state is not
+// known before a run, so of analysis.summary only analysis is checked; [Plan.Lacks]
+// checks the rest where the agents are known.
 func unknownNames(paths []string, p *Plan) (unknown []string) {
 	for _, path := range paths {
 		name, _, _ := strings.Cut(path, ".")
@@ -228,7 +238,8 @@ func (p *Plan) Conflicts(gives func(Node) []string) []Finding {
 }
 
 // beside reports whether two nodes lie on branches that unconditional edges of one node
-// begin, and neither comes before the other.
+// begin, and neither comes before the other. Edges that lead back do not count as
+// before: in a loop each node would come before each other.
 func (o *order) beside(p *Plan, a, b int) bool {
 	if o.ahead[a][b] || o.ahead[b][a] {
 		return false

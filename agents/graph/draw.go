@@ -11,7 +11,9 @@ import (
 // handoffs of agents as one.
 // It is a value that only reads from what it was made of.
 type Picture struct {
-	Name     string // of the agent
+	// Of the agent.
+	Name string
+	// The node to which the arrow from the start leads.
 	Entry    string
 	Nodes    []Shown
 	Links    []Link
@@ -20,6 +22,7 @@ type Picture struct {
 
 // Link is an edge of a picture.
 type Link struct {
+	// Names of nodes; To may be [End].
 	From, To string
 	Label    string // when it is taken; "" = always
 }
@@ -78,7 +81,8 @@ func (p Picture) Draw(format string) (string, bool) {
 	return "", false
 }
 
-// Text is a picture for a terminal.
+// Text is a picture for a terminal, a line for each node and edge (the form of spec 7.1). It has no
+// colors.
 func (p Picture) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nEntry: %s\nNodes:\n", p.Name, p.Entry)
@@ -100,7 +104,8 @@ func (p Picture) Text() string {
 	return b.String()
 }
 
-// label is what a picture says of an edge: when it is taken.
+// label is what a picture says of an edge: when it is taken. White space of a condition
+// that spans lines is one blank.
 func (e Edge) label() string {
 	switch {
 	case e.Condition != "":
@@ -117,7 +122,8 @@ const (
 	end   = "__end__"
 )
 
-// links are the edges with those from the start; the end has LangGraph's name.
+// links are the edges as LangGraph draws them: one from its start to the entry comes first, and
+// those to [End] lead to its end.
 func (p Picture) links() []Link {
 	links := []Link{{From: start, To: p.Entry}}
 	for _, e := range p.Links {
@@ -129,7 +135,7 @@ func (p Picture) links() []Link {
 	return links
 }
 
-// ends reports whether an edge leads to the end.
+// ends reports whether an edge leads to the end. Where none does, no node for the end is drawn.
 func (p Picture) ends() bool {
 	return slices.ContainsFunc(p.Links, func(e Link) bool { return e.To == End })
 }
@@ -178,7 +184,8 @@ func (p Picture) Mermaid() string {
 var entities = strings.NewReplacer("#", "#35;", `"`, "#quot;", ";", "#59;", "<", "#lt;", ">", "#gt;",
 	"`", "#96;", "&", "#amp;")
 
-// DOT is a picture for Graphviz.
+// DOT is a picture for Graphviz. Everything that comes from a file is quoted. Edges
+// with a condition are dashed.
 func (p Picture) DOT() string {
 	var b strings.Builder
 	quote := func(text string) string {

@@ -43,13 +43,14 @@ import (
 	"time"
 )
 
-// End is where a graph ends.
+// End is where a graph ends. It is an end of edges only, never a node.
 const End = "END"
 
 // DefaultSteps is how many steps a graph takes at most that does not say.
 const DefaultSteps = 25
 
-// Parallel is how many steps of one graph run at once.
+// Parallel is how many steps of one graph run at once. The machine does not count:
+// whoever runs the steps of [Next.Run] keeps to it.
 const Parallel = 4
 
 // Kind says what a node does.
@@ -109,7 +110,9 @@ type Key struct {
 	Reducer string // last, append, sum or merge; "" = last, and branches side by side must not both give it
 }
 
-// Reducers are the ways in which values of one key come together.
+// Reducers are the ways in which values of one key come together. last keeps the
+// newest; append makes a list, to which the members of a list are added one by one; sum
+// adds numbers; merge joins objects, deep, with the later value winning.
 var Reducers = []string{"last", "append", "sum", "merge"}
 
 // Steps returns how many steps the graph takes at most.
@@ -152,4 +155,6 @@ func (p *Plan) from(name string) []Edge {
 }
 
 // Identifier is a name as conditions and placeholders write it, which have no dashes.
+//
+// Two names that differ in this only cannot be told apart; Check finds them.
 func Identifier(name string) string { return strings.ReplaceAll(name, "-", "_") }

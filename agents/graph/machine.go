@@ -10,7 +10,8 @@ import (
 	"github.com/agentls/agentls/agents/condition"
 )
 
-// Machine is a graph that can be run. It is immutable and safe for concurrent use.
+// Machine is a graph that can be run. It is immutable and safe for concurrent use. What
+// goes on in a run is not in it: any number of runs may share one.
 type Machine struct {
 	Plan  *Plan
 	order *order
@@ -70,8 +71,11 @@ type Next struct {
 	Run []Step
 	// Over says that the graph has ended: with Err, or with what the steps in Last gave.
 	Over bool
+	// In the order of the graph.
 	Last []Step
-	Err  error
+	// A sentence for the person: no edge held, the limit of steps, or values that do not come
+	// together. It comes at the first of them, and the other branches do not go on.
+	Err error
 	// State is that of all steps that have finished.
 	State map[string]any
 	// Steps is how many have begun, finished ones included; at most [Plan.Steps].
@@ -82,15 +86,19 @@ type Next struct {
 // It lives for one call of [Machine.Next]. Steps are numbered in the order in which they
 // begin, which is why past and running hold numbers.
 type history struct {
-	m       *Machine
-	input   any
-	done    map[string]any
-	steps   []Step
+	m     *Machine
+	input any
+	// By id of a step; the caller's, only read.
+	done  map[string]any
+	steps []Step
+	// By name of a node, how often it has begun; it numbers the ids.
 	visits  map[string]int
 	running []int         // of steps
 	pending map[int][]int // by node: the steps that led there and wait for others
-	last    []int
-	err     error
+	// The steps from which an edge led to the end.
+	last []int
+	// The first failure; nothing begins after it.
+	err error
 }
 
 // Next returns what a graph does next that was begun with an input. done has what the
@@ -182,7 +190,9 @@ func (h *history) begin(node int, from []int) {
 	h.steps = append(h.steps, s)
 }
 
-// sort puts steps into the order that comes from the graph.
+// sort puts steps into the order that comes from the graph: by the longest way from the entry, then
+// by the rank of the node, then by the visit. It depends on no clock, which TestOrderOfBranches
+// holds; ids are compared by length before text so that a#9 comes before a#10.
 func (h *history) sort(steps []int) {
 	slices.SortFunc(steps, func(a, b int) int {
 		x, y := &h.steps[a], &h.steps[b]
@@ -191,7 +201,8 @@ func (h *history) sort(steps []int) {
 	})
 }
 
-// trail is the end of the way that led to the last step.
+// trail is the end of the way that led to the last step. It has eight nodes at most,
+// for the message about the limit of steps.
 func (h *history) trail() []string {
 	var names []string
 	for _, s := range h.steps[max(0, len(h.steps)-8):] {
@@ -258,7 +269,8 @@ func (h *history) leave(i int) {
 	}
 }
 
-// see says what a condition saw.
+// see says what a condition saw. A condition that could not be judged, as of a value of
+// another type, is false; why is the reason.
 func see(text string, values map[string]any, why error) string {
 	var seen []string
 	for _, name := range condition.Names(text) {
@@ -289,6 +301,10 @@ func short(v any) string {
 
 // startAlone starts a node to which nothing else that goes on can come any more, and
 // reports whether there was one. That stays so, so nothing depends on when it is seen.
+//
+// A node that two branches lead to is a join: it waits while a step that runs, or
+// another node that waits, has some way to it. In a loop that is always so for nodes of
+// the loop, and startRound goes on where nothing runs any more.
 func (h *history) startAlone() bool {
 	for _, node := range h.waiting() {
 		free := true
@@ -308,7 +324,8 @@ func (h *history) startAlone() bool {
 }
 
 // startRound starts, where nothing runs, the nodes to which no other that waits leads
-// but by a way back.
+// but by a way back. It starts all of them together, which makes the branches go
+// through a loop in rounds.
 func (h *history) startRound() bool {
 	if len(h.running) > 0 {
 		return false
@@ -338,7 +355,8 @@ func (h *history) start(node int) {
 	h.begin(node, from)
 }
 
-// waiting returns the nodes that steps have led to, in order.
+// waiting returns the nodes that steps have led to, in order. The order is that of
+// ranks: a map has none, and the ids of visits follow it.
 func (h *history) waiting() []int {
 	var nodes []int
 	for node := range h.pending {

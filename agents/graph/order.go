@@ -4,7 +4,9 @@ import "slices"
 
 // What the shape of a graph says: which node comes before which.
 
-// order is the shape of a graph. Nodes are numbers: their places in Plan.Nodes.
+// order is the shape of a graph. Nodes are numbers: their places in Plan.Nodes. It is
+// computed once for a plan, in time that grows with nodes times edges, and never
+// changes. Where two nodes have one name, index has the first.
 type order struct {
 	index map[string]int
 	next  [][]int  // by node, the nodes that its edges lead to, as they are looked at
@@ -79,7 +81,8 @@ func (p *Plan) order() *order {
 	return o
 }
 
-// closure returns which nodes some way leads to.
+// closure returns which nodes some way leads to. A node leads to itself only where a
+// way comes back to it.
 func closure(next [][]int) [][]bool {
 	all := make([][]bool, len(next))
 	for a := range next {

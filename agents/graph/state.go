@@ -123,7 +123,10 @@ func merge(a, b map[string]any) map[string]any {
 }
 
 // values are the names that conditions and placeholders know: those of the state, and
-// input, with which the graph was begun. Dashes of names are underscores too.
+// input, with which the graph was begun. Dashes of names are underscores too. Every
+// node is there from the start as null, so that a condition can ask whether one has
+// run; a name with dashes is there in both spellings, the one of placeholders and the
+// one of conditions.
 func (m *Machine) values(input any, state map[string]any) map[string]any {
 	values := map[string]any{"input": input}
 	for _, n := range m.Plan.Nodes {
@@ -152,7 +155,8 @@ func lookup(values map[string]any, path string) any {
 // placeholder is ${analysis.summary}, or $${analysis.summary} for itself.
 var placeholder = regexp.MustCompile(`\$?\$\{[\w-]+(?:\.[\w-]+)*\}`)
 
-// names of placeholders in a node's input.
+// placeholders returns the paths of the placeholders in a node's input, without those that are
+// escaped by a second $.
 func placeholders(input any) (paths []string) {
 	switch v := input.(type) {
 	case string:
@@ -176,7 +180,8 @@ func placeholders(input any) (paths []string) {
 // Input returns what a step is given: its node's input with the placeholders filled in,
 // nil where the node has none. A text that is one placeholder becomes the value itself;
 // in other texts a value is written as it is or as JSON, and nothing for what is not
-// there.
+// there. input is what the graph was begun with. The value may share parts with the
+// step's state and must not be changed.
 func (m *Machine) Input(s Step, input any) any {
 	node, _ := m.Plan.Node(s.Node)
 	return m.Fill(s, input, node.Input)
@@ -219,7 +224,7 @@ func fill(v any, values map[string]any) any {
 }
 
 // Text is a value as people and models read it: a text as it is, anything else as JSON,
-// nothing for null.
+// nothing for null. The JSON is on one line.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
