@@ -40,6 +40,7 @@ func (a *Agent) Place() Place { return a.At }
 // Recalled is what was found.
 // It is the zero value where nothing was ever stored.
 type Recalled struct {
+	// The best first; nil where nothing was stored yet or nothing fits.
 	Matches []Match
 	By      string // what found them: an embedder, or "words"
 	Note    string // why it was found otherwise than the agent's file says; "" = it was not

@@ -19,7 +19,8 @@ const (
 	ForQuery Use = "query"
 )
 
-// Embedder makes vectors of texts. It is safe for concurrent use.
+// Embedder makes vectors of texts. It is safe for concurrent use. Whoever makes one
+// counts and tells its calls of a model; Agent only calls it.
 type Embedder interface {
 	// Name says whose the vectors are: an id of a model, or [LocalName]. It is kept in
 	// the store, and vectors are compared only with those of the same name.
@@ -34,7 +35,8 @@ type Embedder interface {
 // LocalName names the vectors of [Local]. Another way to make them needs another name.
 const LocalName = "local/ngrams-1"
 
-// localDimension is how long the vectors of [Local] are where nobody says.
+// localDimension is how long the vectors of [Local] are where nobody says. Collisions
+// of grams grow as it shrinks.
 const localDimension = 512
 
 // Local is the embedder that needs no provider: it hashes the words of a text and their
@@ -92,4 +94,5 @@ func normalize(v []float32) {
 }
 
 // IsLocal reports whether the vectors of a name are made on this machine, as by [Local].
+// local is how agent files write it.
 func IsLocal(name string) bool { return name == LocalName || strings.EqualFold(name, "local") }

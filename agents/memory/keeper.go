@@ -17,6 +17,7 @@ type Keeper map[string]Backend // by name
 // Found is a record with the id of its store.
 // Match.Score is 0 where nothing was searched for.
 type Found struct {
+	// [Stored.ID].
 	Store string
 	Match
 }

@@ -51,7 +51,8 @@ const (
 	KeyValue Kind = "key_value"
 )
 
-// Scope says who shares a store.
+// Scope says who shares a store. It is part of the [Place], so the same agent with
+// another scope has another store.
 type Scope string
 
 // The scopes.
@@ -134,9 +135,11 @@ func (p Place) String() string {
 // Shape is what a store is made for, from its first record on.
 // Embedder and Dimension are zero of a store of type key_value.
 type Shape struct {
-	Kind      Kind   `json:"type"`
-	Embedder  string `json:"embedder,omitempty"`  // of type vector: what made the vectors
-	Dimension int    `json:"dimension,omitempty"` // of type vector: how long they are
+	Kind Kind `json:"type"`
+	// Of type vector: what made the vectors, as [Embedder.Name] says it.
+	Embedder string `json:"embedder,omitempty"`
+	// Of type vector: how many numbers each has, from 1.
+	Dimension int `json:"dimension,omitempty"`
 }
 
 // Record is one thing that is remembered.
@@ -168,10 +171,14 @@ type Match struct {
 // Which of the two counts follows from what is set, not from the store's type: a store of
 // type vector can be asked for words.
 type Query struct {
-	Words     []string // as [Words] makes them
-	Vector    []float32
-	Limit     int     // matches at most; from 1
-	Threshold float64 // the least score
+	// As [QueryWords] makes them; a record with any of them may match.
+	Words []string
+	// By the store's embedder, as long as its shape says.
+	Vector []float32
+	// Matches at most; from 1. With 0 nothing is found.
+	Limit int
+	// The least score of a match, 0 to 1. Scores of 0 and less never match.
+	Threshold float64
 }
 
 // Store keeps the records of one place. It is safe for concurrent use, by other processes
@@ -182,26 +189,31 @@ type Query struct {
 // ctx, whose error is then in the chain. Slices that are returned are the caller's; those
 // that are given are not kept.
 type Store interface {
-	// Shape returns what the store was made for.
+	// Shape returns what the store was made for. It needs no disk and no server.
 	Shape() Shape
 	// Put keeps a record; one of the same key is replaced, and keeps its id. vector
 	// belongs to it in a store of type vector, and must be as long as the shape says. When
 	// Put returns without an error, the record outlives the process.
 	Put(ctx context.Context, r Record, vector []float32) (id string, err error)
-	// Find returns what fits best, the best first.
+	// Find returns what fits best, the best first. By words it looks at the newest of
+	// the records that have a common one only, so that such a word costs no more than
+	// another. By vector it compares all, up to what the backend rounds.
 	Find(ctx context.Context, q Query) ([]Match, error)
 	// List returns records, the newest first, and how many there are in all. skip and
 	// limit are from 0; a skip beyond the end gives none.
 	List(ctx context.Context, skip, limit int) ([]Record, int, error)
 	// Delete erases the records of these keys and returns how many there were. No copy of
-	// their contents stays in what the store consists of.
+	// their contents stays in what the store consists of. Keys that there are not are
+	// passed over. The deletion is one change: an error before it leaves all of them.
+	// After an Unavailable error that says so they are deleted, and a copy may remain
+	// until it is called again.
 	Delete(ctx context.Context, keys ...string) (int, error)
 	// Drop erases the store. Afterwards it is as one that never was: the next Open makes a
 	// new one, of any shape.
 	Drop(ctx context.Context) error
 }
 
-// Backend opens stores. It is safe for concurrent use.
+// Backend opens stores. It is safe for concurrent use. It owns its stores.
 type Backend interface {
 	// Open returns the store of a place. Where there is none it makes one of the given
 	// shape; without a shape the error is fault.NotFound. A store that is there is
@@ -223,11 +235,13 @@ type Cleaner interface {
 	CleanFiles(ctx context.Context) (note string)
 }
 
-// Stored is a store as lists have it.
+// Stored is a store as lists have it. It is as of the moment of the list: other
+// processes may have changed the store since.
 type Stored struct {
-	ID      string `json:"id"`
-	Place          // zero where it cannot be read
-	Shape          // the same
+	ID    string `json:"id"`
+	Place        // zero where it cannot be read
+	Shape        // the same
+	// How many there are; 0 where it cannot be read.
 	Records int    `json:"records"`
 	Problem string `json:"problem,omitempty"` // why it cannot be read, for people
 }

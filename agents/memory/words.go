@@ -8,7 +8,8 @@ import (
 	"cmp"
 )
 
-// maxWords is how many words of a query count.
+// maxWords is how many words of a query count. More would only make a query slow: each
+// costs a search.
 const maxWords = 64
 
 // Words returns the words of a text, each once, in the order in which they first stand

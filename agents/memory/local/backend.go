@@ -16,6 +16,16 @@
 //
 // A file that SQLite cannot read is renamed to NAME.damaged-TIME.db, and the error says
 // so. Only then does the next record begin a new store.
+//
+// # Connections
+//
+// A [Backend] keeps each store that was opened, with one connection, which closes itself
+// when it is idle; lists open the others for a moment only. Whether the file of a store is
+// still the one that was opened is looked at with each Open, since other daemons may drop
+// it or put it aside.
+//
+// TestKilledInTheMiddle, TestDeletedIsInNoFile, TestDamagedIsKeptAside and TestFullDisk
+// hold what is said above; memorytest has the rest of the contract.
 package local
 
 import (
@@ -39,16 +49,21 @@ import (
 type Config struct {
 	// Dir is the folder of the stores. It is made with the first one.
 	Dir string
-	// Prepare makes Dir, and says why nothing may be kept there; nil makes it.
+	// Prepare makes Dir, and says why nothing may be kept there; nil makes it. Makes
+	// Dir, and says why nothing may be kept there, which becomes Unavailable; nil makes
+	// it, for this user only. It is called each time before a new store.
 	Prepare func() error
-	Now     func() time.Time
+	// Names what is put aside. It must not be nil.
+	Now func() time.Time
 }
 
-// Backend opens the stores of a folder. It is a [memory.Backend].
+// Backend opens the stores of a folder. It is a [memory.Backend]. All its methods may
+// be called from any goroutine. It does nothing until it is asked.
 type Backend struct {
 	config Config
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// guarded by mu
 	open map[string]*store // by id
 }
 
@@ -57,13 +72,16 @@ var _ memory.Backend = (*Backend)(nil)
 // New returns a backend. It touches nothing.
 func New(c Config) *Backend { return &Backend{config: c, open: make(map[string]*store)} }
 
-// file is where a store lies, and damaged part of the name of one that was put aside.
+// Stores lie in Dir as ID.db; damaged is part of the names of those that were put aside.
 const (
 	extension = ".db"
 	damaged   = ".damaged-"
 )
 
 // Open implements [memory.Backend].
+//
+// It holds mu while it opens the file, so that two callers do not open it twice;
+// opening waits for another process up to the busy timeout, ten seconds.
 func (b *Backend) Open(ctx context.Context, p memory.Place, make *memory.Shape) (memory.Store, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +131,8 @@ func (b *Backend) prepare(path string) error {
 	return f.Close()
 }
 
-// Stores implements [memory.Backend].
+// Stores implements [memory.Backend]. What was put aside because it was damaged is in
+// the list with its path, so that people learn of it.
 func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 	entries, err := os.ReadDir(b.config.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +168,8 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 	return all, nil
 }
 
-// describe looks at a store. One that is not open is not kept open for that.
+// describe looks at a store. One that is not open is not kept open for that. An empty
+// file, which a daemon is just making a store of, counts as none: NotFound.
 func (b *Backend) describe(ctx context.Context, id string) (memory.Stored, error) {
 	path := filepath.Join(b.config.Dir, id+extension)
 	info, err := os.Stat(path)
@@ -169,7 +189,7 @@ func (b *Backend) describe(ctx context.Context, id string) (memory.Stored, error
 	return memory.Stored{ID: id, Place: s.place, Shape: s.shape, Records: n}, err
 }
 
-// forget closes a store that is gone.
+// forget closes a store that is gone. It must be called without mu.
 func (b *Backend) forget(s *store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,12 +208,15 @@ func (b *Backend) Close() error {
 	return nil
 }
 
+// unavailable returns a failure of the disk as a fault: a retry may help.
 func unavailable(what string, err error) error {
 	return fault.New(fault.Unavailable, "memory.local", "%s: %w", what, err)
 }
 
 // aside renames a damaged store and returns its new path. It does nothing where another
-// daemon has done so: a good store may lie there now.
+// daemon has done so: a good store may lie there now. It returns "" where it could not,
+// too. The log and the index of shared memory go with the file: without its log a
+// database may lack what was acknowledged.
 func (b *Backend) aside(s *store) string {
 	if info, err := os.Stat(s.path); err != nil || !os.SameFile(info, s.info) {
 		return ""

@@ -25,10 +25,13 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// idle is how long a connection is kept that nobody uses.
+// idle is how long a connection is kept that nobody uses. The next use opens the file
+// again by itself (database/sql).
 const idle = 30 * time.Second
 
-// version is that of the tables below, as user_version of the database.
+// version is that of the tables below, as user_version of the database. A database with
+// a higher one is refused: a newer agentls may keep things in it that this one would
+// lose.
 const version = 1
 
 // tables are made with the store. %s is a table for vectors, if it has some.
@@ -58,14 +61,16 @@ const vectors = `CREATE VIRTUAL TABLE vectors USING vec0 (vector float[%d] dista
 const columns = `records.id, records.key, records.content, records.agent, records.session, records.time, records.taint, records.metadata`
 
 // store is a database. It has one connection: what an agent remembers is little, and one
-// writer at a time is all that SQLite lets anyway.
+// writer at a time is all that SQLite lets anyway. Its fields do not change after
+// openStore; the database does the locking.
 type store struct {
 	backend *Backend
 	path    string
-	info    fs.FileInfo // of the file that was opened
-	place   memory.Place
-	shape   memory.Shape
-	db      *sql.DB
+	// It tells whether path still is that file.
+	info  fs.FileInfo // of the file that was opened
+	place memory.Place
+	shape memory.Shape
+	db    *sql.DB
 }
 
 // about is what a database says of itself.
@@ -74,7 +79,10 @@ type about struct {
 	memory.Shape
 }
 
-// openStore opens the database at path. An empty one becomes the store of a place.
+// openStore opens the database at path. An empty one becomes the store of a place. It
+// closes what it opened when it fails. Transactions take the lock for writing at once
+// (immediate): one that reads first and then writes could not wait for another process,
+// and would fail.
 func openStore(ctx context.Context, b *Backend, path string, info fs.FileInfo, p memory.Place,
 	make *memory.Shape) (*store, error) {
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
@@ -94,7 +102,8 @@ func openStore(ctx context.Context, b *Backend, path string, info fs.FileInfo, p
 	return s, nil
 }
 
-// read reads what the store is, or makes it.
+// read reads what the store is, or makes it. It makes it in the transaction that saw
+// that it is empty, so that of two daemons one makes it and the other reads it.
 func (s *store) read(ctx context.Context, make *memory.Shape) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		var is int
@@ -125,6 +134,7 @@ func (s *store) read(ctx context.Context, make *memory.Shape) error {
 	})
 }
 
+// make writes the tables, and what the store is.
 func (s *store) make(ctx context.Context, tx *sql.Tx) error {
 	ofVectors := ""
 	if s.shape.Kind == memory.Vector {
@@ -143,7 +153,8 @@ func (s *store) make(ctx context.Context, tx *sql.Tx) error {
 
 func (s *store) close() { _ = s.db.Close() } // what was acknowledged is on disk
 
-// within does something in a transaction.
+// within does something in a transaction. What do returns comes back as it is; explain
+// turns it into a fault.
 func (s *store) within(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -165,6 +176,7 @@ const (
 )
 
 // explain returns an error of the database as a fault. A damaged database is put aside.
+// Errors of the context and faults stay what they are.
 func (s *store) explain(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -196,7 +208,8 @@ func (s *store) explain(err error) error {
 // Shape implements [memory.Store].
 func (s *store) Shape() memory.Shape { return s.shape }
 
-// Put implements [memory.Store].
+// Put implements [memory.Store]. A record that is replaced keeps its number, and with
+// it its place among those with equal words.
 func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (string, error) {
 	if err := s.shape.Check(vector); err != nil {
 		return "", err
@@ -229,7 +242,8 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 	return id, s.explain(err)
 }
 
-// forget takes a record out of the indexes.
+// forget takes a record out of the indexes. Put does so before it adds the record's own
+// words and vector anew.
 func forget(ctx context.Context, tx *sql.Tx, shape memory.Shape, number int64) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM words WHERE rowid = ?", number); err != nil {
 		return err
@@ -241,6 +255,7 @@ func forget(ctx context.Context, tx *sql.Tx, shape memory.Shape, number int64) e
 	return err
 }
 
+// encode returns a vector as sqlite-vec takes it: float32, little endian.
 func encode(vector []float32) []byte {
 	data := make([]byte, 0, 4*len(vector))
 	for _, x := range vector {
@@ -267,6 +282,8 @@ func (s *store) Find(ctx context.Context, q memory.Query) ([]memory.Match, error
 	return memory.Best(found, q), nil
 }
 
+// nearest returns the records whose vectors have the least cosine distance. It is exact: sqlite-vec
+// compares with each.
 func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, error) {
 	if s.shape.Kind != memory.Vector {
 		return nil, fault.New(fault.Invalid, "memory.local", "this memory has no vectors; search it by text")
@@ -296,7 +313,8 @@ func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, er
 const perWord = 300
 
 // withWords looks for records with all the words first, of which the newest are as good as
-// any, and then for those with most of them.
+// any, and then for those with most of them. Words go in as quoted phrases, so that
+// nothing in them is an operator of FTS5.
 func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, error) {
 	phrases := make([]string, len(q.Words))
 	for i, word := range q.Words {
@@ -343,7 +361,8 @@ func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, 
 	return found, err
 }
 
-// match returns the numbers of the newest records that an expression fits.
+// match returns the numbers of the newest records that an expression fits. Numbers grow
+// with time, so the order needs no sorting.
 func (s *store) match(ctx context.Context, expression string, limit int) ([]int64, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
 		expression, limit)
@@ -360,7 +379,8 @@ func (s *store) match(ctx context.Context, expression string, limit int) ([]int6
 	return numbers, err
 }
 
-// each calls do for each row.
+// each calls do for each row. It closes rows; with the store's one connection, rows
+// that stay open would block everything else.
 func each(rows *sql.Rows, do func() error) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -406,7 +426,9 @@ func (s *store) List(ctx context.Context, skip, limit int) ([]memory.Record, int
 	return all, count, s.explain(err)
 }
 
-// Delete implements [memory.Store].
+// Delete implements [memory.Store]. The write-ahead log is emptied after the deletion:
+// where another process reads at that moment the error says that a copy may remain,
+// with the number of records that are deleted.
 func (s *store) Delete(ctx context.Context, keys ...string) (int, error) {
 	n := 0
 	err := s.within(ctx, func(tx *sql.Tx) error {
@@ -453,7 +475,8 @@ func (s *store) emptyLog(ctx context.Context) error {
 	return nil
 }
 
-// Drop implements [memory.Store].
+// Drop implements [memory.Store]. The file goes last: without it the rest belongs to
+// nothing, and with it the store would still be there.
 func (s *store) Drop(context.Context) error {
 	if info, err := os.Stat(s.path); err != nil || !os.SameFile(info, s.info) {
 		return nil // it has gone already

@@ -9,6 +9,18 @@
 // A write is as durable as the server's own configuration has it (appendonly,
 // appendfsync). What is deleted is gone from the server's memory at once, and from its
 // append-only file when it has written that anew, which it is asked to.
+//
+// # Connections
+//
+// The address comes from the settings at each use, so that a change of them needs no new
+// daemon. Connections are pooled, four idle ones at most, and asked with PING before they
+// are used again, since the server may have been started anew. Nothing is kept here but
+// that: a store has no state but its shape.
+//
+// Errors never have the password: what a person is told names the address without it.
+// TestServerDiesAndComesBack holds that a daemon outlives its server, TestKilledInTheMiddle
+// that scripts are whole or not at all, TestDeletedIsInNoKey and
+// TestDeletedLeavesTheAppendOnlyFile what is left of a deletion.
 package redis
 
 import (
@@ -41,10 +53,12 @@ const (
 
 // Backend opens the stores of a server. It is a [memory.Backend].
 type Backend struct {
+	// Asked without mu; "" = no server is configured.
 	address func() string
 
-	mu   sync.Mutex
-	of   string // the address that the pool connects to
+	mu sync.Mutex
+	of string // the address that the pool connects to
+	// guarded by mu, as of; nil until it is needed
 	pool *redis.Pool
 }
 
@@ -52,10 +66,12 @@ var _ memory.Backend = (*Backend)(nil)
 
 // New returns a backend of the server at an address, which is asked for whenever a store
 // is opened: redis://[user:password@]host:port/database, rediss:// for TLS, or
-// unix:///path/of/socket. It connects to nothing.
+// unix:///path/of/socket. It connects to nothing. address must be safe for concurrent
+// use.
 func New(address func() string) *Backend { return &Backend{address: address} }
 
-// DisplayAddress returns an address without user and password.
+// DisplayAddress returns an address without user and password. It is for messages and
+// lists. Options after ? go too, since they may have a password.
 func DisplayAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -65,7 +81,9 @@ func DisplayAddress(address string) string {
 	return u.String()
 }
 
-// connections returns those to the server that the settings name now.
+// connections returns those to the server that the settings name now. Where they name
+// another server the connections to the old one are closed. Without a server, or with
+// an address that is none, the error is Invalid, with the reason config.
 func (b *Backend) connections() (*redis.Pool, error) {
 	address := b.address()
 	if address == "" {
@@ -117,7 +135,9 @@ func dialer(address string) func(context.Context) (redis.Conn, error) {
 	return nil
 }
 
-// do has the server execute a command.
+// do has the server execute a command. It waits for a connection and the answer, five
+// seconds at most for each answer, and ends with ctx. The error is the client's:
+// callers have it explained.
 func do(ctx context.Context, pool *redis.Pool, command string, args ...any) (any, error) {
 	c, err := pool.GetContext(ctx)
 	if err != nil {
@@ -127,7 +147,8 @@ func do(ctx context.Context, pool *redis.Pool, command string, args ...any) (any
 	return redis.DoContext(c, ctx, command, args...)
 }
 
-// explain returns an error of the client as a fault, with no password in it.
+// explain returns an error of the client as a fault, with no password in it. All are
+// Unavailable; a refusal of the login has the reason config.
 func (b *Backend) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -161,7 +182,8 @@ type about struct {
 	memory.Shape
 }
 
-// Open implements [memory.Backend].
+// Open implements [memory.Backend]. HSETNX makes the store only where there is none, so
+// that of two daemons the first settles the shape.
 func (b *Backend) Open(ctx context.Context, p memory.Place, make *memory.Shape) (memory.Store, error) {
 	pool, err := b.connections()
 	if err != nil {
@@ -223,7 +245,7 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 	return all, nil
 }
 
-// Close implements [memory.Backend].
+// Close implements [memory.Backend]. The next Open connects anew.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,12 +257,14 @@ func (b *Backend) Close() error {
 	return err
 }
 
-// store is the records of one place. It has no state but its shape.
+// store is the records of one place. It has no state but its shape. Stores are made for
+// each Open, and are as cheap as that.
 type store struct {
 	backend *Backend
 	pool    *redis.Pool
-	id      string
-	shape   memory.Shape
+	// [memory.Place.ID].
+	id    string
+	shape memory.Shape
 }
 
 // key names a part of the store. The braces keep all of them on one server of a cluster.

@@ -15,9 +15,10 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// The parts of a store: the hash of records by key, what the names of blocks of vectors and
-// of sets of keys by word begin with, the keys by time, the hash of keys by slot, and the
-// slots that are free.
+// keys returns the parts of a store, as the scripts have them in KEYS: the hash of records by key,
+// what the names of blocks of vectors and of sets of keys by word begin with, the keys by time, the
+// hash of keys by slot, and the slots that are free. Blocks and words are reached by names that a
+// script makes, which a cluster permits only since the braces put them on one server.
 func (s *store) keys() []string {
 	return []string{s.key("records"), s.key("vectors:"), s.key("word:"), s.key("times"), s.key("slots"), s.key("free")}
 }
@@ -107,7 +108,9 @@ table.sort(keys, function(a, b) if has[a] ~= has[b] then return has[a] > has[b] 
 return {unpack(keys, 1, math.min(#keys, tonumber(ARGV[1])))}
 `)
 
-// run has the server run a script with the keys of the store.
+// run has the server run a script with the keys of the store. The client sends its
+// digest first and the text where the server does not know it. The error is the
+// client's.
 func (s *store) run(ctx context.Context, script *redis.Script, args ...any) (any, error) {
 	c, err := s.pool.GetContext(ctx)
 	if err != nil {
@@ -117,7 +120,8 @@ func (s *store) run(ctx context.Context, script *redis.Script, args ...any) (any
 	return script.DoContext(ctx, c, redis.Args{}.AddFlat(s.keys()).Add(args...)...)
 }
 
-// Put implements [memory.Store].
+// Put implements [memory.Store]. The same script removes the record that it replaces,
+// so no reader sees both or neither.
 func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (string, error) {
 	if err := s.shape.Check(vector); err != nil {
 		return "", err
@@ -136,7 +140,7 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 	return id, s.backend.explain(ctx, err)
 }
 
-// size is how many bytes a vector has.
+// size is how many bytes a vector has. The scripts take it as the length of a slot.
 func (s *store) size() int { return s.shape.Dimension + 4 }
 
 // quantize returns a vector in bytes, one for each number and four for its length after
@@ -159,7 +163,8 @@ func quantize(vector []float32) []byte {
 	return binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(math.Sqrt(squares))))
 }
 
-// cosine compares two vectors of [quantize]; false for one of zeros.
+// cosine compares two vectors of [quantize]; false for one of zeros. Both must be of
+// one length. Four sums let the processor work on several products at once.
 func cosine(a, b []byte) (float64, bool) {
 	lengths := lengthOf(a) * lengthOf(b)
 	n := len(a) - 4
@@ -179,8 +184,10 @@ func cosine(a, b []byte) (float64, bool) {
 	return float64(sums[0]+sums[1]+sums[2]+sums[3]) / lengths, lengths > 0
 }
 
+// product multiplies two numbers of quantized vectors, which are signed.
 func product(x, y byte) int32 { return int32(int8(x)) * int32(int8(y)) }
 
+// lengthOf returns the length that stands at the end of a quantized vector.
 func lengthOf(data []byte) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[len(data)-4:])))
 }
@@ -201,6 +208,8 @@ func (s *store) Find(ctx context.Context, q memory.Query) ([]memory.Match, error
 	return memory.Best(found, q), nil
 }
 
+// withWords has the server choose the records, four times as many as are asked for, and scores them
+// here by what they say: the sets of keys know only that a record has a word.
 func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, error) {
 	args := []any{4 * q.Limit}
 	for _, word := range q.Words {
@@ -218,6 +227,8 @@ func (s *store) withWords(ctx context.Context, q memory.Query) ([]memory.Match, 
 	return found, err
 }
 
+// nearest reads all blocks and compares here. What is added or deleted between the reads may be
+// missed; a slot whose owner changed meanwhile scores as its old vector.
 func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, error) {
 	if s.shape.Kind != memory.Vector {
 		return nil, fault.New(fault.Invalid, "memory.redis", "this memory has no vectors; search it by text")
@@ -274,7 +285,8 @@ func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, er
 	return found, err
 }
 
-// records returns the records of keys. What was deleted meanwhile is left out.
+// records returns the records of keys. What was deleted meanwhile is left out. They
+// come in the order of keys.
 func (s *store) records(ctx context.Context, keys []string) ([]memory.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
