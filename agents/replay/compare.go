@@ -16,12 +16,16 @@ import (
 // Difference is where a session came otherwise.
 // Was and Now are the values as JSON, or types of events where Field is "".
 type Difference struct {
-	Seq   uint64 // the recorded event; 0 where there is none
+	// The number of the recorded event; 0 where there is none.
+	Seq   uint64
 	Agent string
-	Event string // its type, with the tool's name
-	Field string // "" where the event is missing, or is one more
-	Was   string
-	Now   string
+	// Its type, with the name of the tool, node or hook that it is about.
+	Event string
+	// The field that differs; "" where the event is missing, is one more, or is of another type.
+	Field string
+	// Was and Now are JSON of the field, or types of events; the whole text, which String cuts.
+	Was string
+	Now string
 }
 
 // String says it in a line.
@@ -79,6 +83,7 @@ func (r *Recording) Compare(now []activity.Event) (compared int, first *Differen
 // fact is what counts of an event.
 // A fact is of one event; some events are none.
 type fact struct {
+	// The number of its event, for the report; not compared.
 	seq    uint64
 	name   string
 	order  string // of facts that may come in any order: the call; "" = it has its place
@@ -94,7 +99,8 @@ func (f fact) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// against finds the first field in which two facts differ.
+// against finds the first field in which two facts differ. It is asked where their
+// digests differ.
 func (f fact) against(now fact, agent string) *Difference {
 	d := &Difference{Seq: f.seq, Agent: agent, Event: f.name}
 	if f.name != now.name {
@@ -111,7 +117,8 @@ func (f fact) against(now fact, agent string) *Difference {
 }
 
 // comparable returns the facts of events by run. Calls of one answer end in any order, so
-// theirs are put in the order of the calls.
+// theirs are put in the order of the calls. Events of no run have the key "". Numbers of
+// calls are compared as texts, which is the same order in both.
 func comparable(events []activity.Event) map[string][]fact {
 	all := make(map[string][]fact)
 	calls := make(map[string]string) // by question
@@ -136,13 +143,16 @@ func comparable(events []activity.Event) map[string][]fact {
 	return all
 }
 
-// place is what of a call's id is the same in any run.
+// place is what of a call's id is the same in any run: what stands after the # that ends the run's
+// id; "" for no call.
 func place(call string) string {
 	_, at, _ := strings.Cut(call, "#")
 	return at
 }
 
-// factOf returns what counts of an event; false for nothing.
+// factOf returns what counts of an event; false for nothing. Of events of no run only a
+// compression counts, which the person asked for. calls has the place of the call that
+// each question is about.
 func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 	f := fact{seq: e.Seq, name: e.Body.Type()}
 	if _, compressed := e.Body.(activity.ContextCompressed); e.Run == "" && !compressed {
@@ -152,7 +162,8 @@ func factOf(e activity.Event, calls map[string]string) (fact, bool) {
 	return f, counts
 }
 
-// add adds a field of the event.
+// add adds a field of the event. JSON is compact, so that white space of recorded
+// arguments makes no difference.
 func (f *fact) add(name string, value any) {
 	data, err := json.Marshal(value)
 	if err == nil {
@@ -164,7 +175,8 @@ func (f *fact) add(name string, value any) {
 	f.fields = append(f.fields, field{name, string(data)})
 }
 
-// readRun takes what counts of an event of a run; false for nothing.
+// readRun takes what counts of an event of a run; false for nothing. Notes for people,
+// deltas and states are left out: they follow from the rest, or from the clock.
 func (f *fact) readRun(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
@@ -225,6 +237,8 @@ func (f *fact) readRun(e activity.Event) bool {
 }
 
 // readCall takes what counts of a step that may go on beside others; false for nothing.
+// Only how a call, a node or a hook ended counts; what it went through on the way
+// depends on who else ran.
 func (f *fact) readCall(e activity.Event, calls map[string]string) bool {
 	switch b := e.Body.(type) {
 	case activity.ToolState:

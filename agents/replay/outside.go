@@ -15,16 +15,20 @@ import (
 // Point is where hooks are run.
 // Run is today's id, "" for a point of the session, and then all others but Event are empty.
 type Point struct {
+	// "" for points of no run.
 	Run, Agent string
-	Turn       int
-	Event      string // as in the settings: BeforeTool
-	Call       string // of the tool that it is about
+	// From 1; 0 outside of turns.
+	Turn  int
+	Event string // as in the settings: BeforeTool
+	// The id of the call that it is about; "" for none.
+	Call string
 }
 
 // Hooked is what hooks decided at a point.
 // The decision is that of all of them together; Ran is for the log.
 type Hooked struct {
 	activity.HookDecision
+	// Those that were run there, in the order of the log.
 	Ran []RanHook
 }
 
@@ -32,7 +36,8 @@ type Hooked struct {
 // It is told again as it was.
 type RanHook struct {
 	activity.HookRan
-	Ms int64 // how long it took
+	// How long it took, in ms.
+	Ms int64
 }
 
 // hookKey names a point of a run, by its recorded ids.

@@ -14,18 +14,20 @@ type reader struct {
 	*Recording
 	finished  map[string]activity.ModelFinished // by run: of the answer whose content comes next
 	questions map[string]activity.ConfirmationAsked
-	ended     map[string]bool
-	lasting   map[string]string     // by tool: the call whose answer holds longer
-	waiting   map[nodeKey]bool      // for the person
-	words     map[string]said       // by run: that nothing has come after yet
-	last      map[string]func(said) // by run: adds to what came last in its turn
-	ran       map[hookKey][]RanHook // that have not decided together yet
+	// the runs that have ended
+	ended   map[string]bool
+	lasting map[string]string     // by tool: the call whose answer holds longer
+	waiting map[nodeKey]bool      // for the person
+	words   map[string]said       // by run: that nothing has come after yet
+	last    map[string]func(said) // by run: adds to what came last in its turn
+	ran     map[hookKey][]RanHook // that have not decided together yet
 }
 
 // Read takes events apart. They are those of the whole session, in order; they are kept
 // and must not be changed. It does not fail: what cannot be run again is in Unable.
 func Read(events []activity.Event) *Recording {
 	r := reader{
+		// What is being made.
 		Recording: &Recording{
 			events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer),
 			nodes: make(map[nodeKey][]string),
@@ -170,6 +172,7 @@ func (r *reader) pick(e activity.Event, b activity.RouteDecided) {
 }
 
 // readAnswer takes an answer of a model. One that no model gave, but a hook, is the hook's.
+// What was used and the content are two events; the answer is whole with the second.
 func (r *reader) readAnswer(e activity.Event) {
 	run := r.run(e.Run)
 	switch b := e.Body.(type) {
@@ -199,7 +202,8 @@ func (r *reader) readAnswer(e activity.Event) {
 	}
 }
 
-// readCall takes a state of a call.
+// readCall takes a state of a call. A call that was not asked about is remembered by
+// the shape of the one whose answer held for it, if any.
 func (r *reader) readCall(e activity.Event, b activity.ToolState) {
 	if _, known := r.shape[b.Call]; !known {
 		r.shape[b.Call] = r.lasting[b.Name]
@@ -214,7 +218,7 @@ func (r *reader) readCall(e activity.Event, b activity.ToolState) {
 }
 
 // placeWords says that something came after the words which a run was told: when it comes again,
-// they are said before.
+// they are said before. add keeps them with what came.
 func (r *reader) placeWords(run string, add func(said)) {
 	add(r.words[run])
 	delete(r.words, run)

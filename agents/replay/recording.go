@@ -3,7 +3,7 @@
 //
 // [Read] takes a session's events apart; [Recording.Model], [Recording.Tools],
 // [Recording.Hook] and [Recording.ServerTools] stand in the place of what is outside;
-// [Compare] finds the first difference between what was recorded and what came. Who runs
+// [Recording.Compare] finds the first difference between what was recorded and what came. Who runs
 // it is the caller's business. Nothing is sent, and no tool runs.
 //
 // # How what comes is matched with what was
@@ -51,8 +51,11 @@ type Recording struct {
 	// where something was said.
 	Say func(run string, input []activity.ContentBlock) error
 
+	// As Read got them; never changed.
 	events []activity.Event
 
+	// mu guards what follows. What only Read writes (calls, shape, hooked and names) does not
+	// change after it.
 	mu      sync.Mutex
 	runs    []*recordedRun
 	calls   map[string]activity.ToolState // how calls ended, by recorded id
@@ -118,13 +121,14 @@ type answer struct {
 // said are the person's words to a run that went on.
 type said [][]activity.ContentBlock
 
-// aside is an answer that is no turn of an agent's.
+// aside is an answer that is no turn of an agent's. A question for a purpose is
+// answered by the first unused one for the same: several may go on at once.
 type aside struct {
 	activity.ModelFinished
 	used bool
 }
 
-// textOf is the text of an input.
+// textOf is the text of an input, without its other blocks.
 func textOf(blocks []activity.ContentBlock) string {
 	var b strings.Builder
 	for _, block := range blocks {
@@ -143,7 +147,8 @@ func (r *Recording) run(id string) *recordedRun {
 	return nil
 }
 
-// Runs returns how many runs the person asked for.
+// Runs returns how many runs the person asked for. Those that they led to, by
+// delegation or handoff, are not counted.
 func (r *Recording) Runs() (n int) {
 	for _, request := range r.Requests {
 		if request.Run != "" {

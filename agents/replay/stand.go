@@ -22,7 +22,8 @@ func (r *Recording) Model() model.Searcher { return recordedModel{r} }
 // recordedModel is a Recording in the place of models.
 type recordedModel struct{ *Recording }
 
-// Searches implements [model.Searcher].
+// Searches implements [model.Searcher]. What a search gave is an answer in the log like
+// others.
 func (recordedModel) Searches(string) bool { return true }
 
 // Generate implements [model.Model].
@@ -100,7 +101,8 @@ func (r *Recording) tell(run string, words said) error {
 	return nil
 }
 
-// routerAnswer is the router's answer.
+// routerAnswer is the router's answer. It is made from the decision: the call of a
+// transfer to the agent, or of no_suitable_agent. m.mu is held.
 func (m recordedModel) routerAnswer() (*model.Answer, error) {
 	if len(m.route) == 0 {
 		return nil, fmt.Errorf("the session has no more answers for route")

@@ -9,7 +9,8 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 )
 
-// Moment is the beginning or the end of a span.
+// Moment is the beginning or the end of a span. Span is the builder's: its fields
+// change until it has ended.
 type Moment struct {
 	*Span
 	Begins bool
@@ -102,7 +103,8 @@ func (b *Builder) Awaits() bool { return len(b.after) > 0 }
 func (b *Builder) Skip(run string) { delete(b.after, run) }
 
 // run returns the open run of an event. One whose beginning was not seen, as after a
-// restart, begins with it.
+// restart, begins with it. A span has the id 2·seq+1, so that the one before it, which
+// is even, is free for a run that begins with another event's span.
 func (b *Builder) run(e activity.Event) *openRun {
 	if r := b.runs[e.Run]; r != nil {
 		return r
@@ -173,6 +175,7 @@ func (b *Builder) end(r *openRun, s *Span, at time.Time, failure string) {
 }
 
 // endAll ends what is open in a run, the innermost first, but for the run itself.
+// Questions of the run are forgotten with it.
 func (b *Builder) endAll(r *openRun, at time.Time, failure string) {
 	for _, s := range slices.Backward(slices.Clone(r.children)) {
 		why := failure

@@ -89,7 +89,7 @@ func (b *Builder) addContent(r *openRun, body activity.ModelContent) {
 	b.end(r, s, s.End, "")
 }
 
-// respond adds what a model answered.
+// respond adds what a model answered. Calls are in it as name(arguments).
 func (s *Span) respond(content []model.Part) {
 	var text []string
 	for _, p := range content {
@@ -143,7 +143,7 @@ func (b *Builder) tool(r *openRun, e activity.Event, body activity.ToolState) {
 	b.end(r, s, e.Time, failure)
 }
 
-// ask begins a question, as a part of its call.
+// ask begins a question, as a part of its call. Its end is the answer, or the run's.
 func (b *Builder) ask(r *openRun, e activity.Event, body activity.ConfirmationAsked) {
 	s := b.begin(r, e, Confirmation, body.Tool, Field{Name: "tool", Value: body.Tool})
 	if call := b.calls[body.Call]; call != nil {
@@ -154,7 +154,7 @@ func (b *Builder) ask(r *openRun, e activity.Event, body activity.ConfirmationAs
 	b.asked[body.ID] = s
 }
 
-// approves reports whether an answer permits the call.
+// approves reports whether an answer permits the call. What it does not know is no.
 func approves(outcome string) bool {
 	switch outcome {
 	case "once", "run", "session", "always", "modify":

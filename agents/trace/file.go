@@ -88,7 +88,8 @@ func (m Moment) File(session string, content bool) (FileEvent, bool) {
 	return e, true
 }
 
-// half returns what is known of a run at its beginning, or what its end adds.
+// half returns what is known of a run at its beginning, or what its end adds. The field
+// reason is the first of those that the end adds.
 func (m Moment) half() Details {
 	end := slices.IndexFunc(m.Details, func(f Field) bool { return f.Name == "reason" })
 	switch {

@@ -23,12 +23,14 @@ var (
 
 // shownSpan is a span as the script of the page reads it.
 type shownSpan struct {
-	ID      uint64      `json:"id"`
-	Parent  uint64      `json:"parent"`
-	Kind    Kind        `json:"kind"`
-	Name    string      `json:"name"`
-	Agent   string      `json:"agent"`
-	Start   int64       `json:"start"` // ms since 1970
+	ID     uint64 `json:"id"`
+	Parent uint64 `json:"parent"`
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name"`
+	Agent  string `json:"agent"`
+	// in ms since 1970
+	Start int64 `json:"start"`
+	// how long it took, up to the newest event where it is open
 	Ms      int64       `json:"ms"`
 	Open    bool        `json:"open"`
 	Error   string      `json:"error"`
@@ -62,7 +64,9 @@ func HTML(session string, spans []*Span) ([]byte, error) {
 	).Replace(page)), nil
 }
 
-// digest is how a content security policy names an inline script or style.
+// digest is how a content security policy names an inline script or style. It is
+// computed from the text as it is in the page, so a changed script needs no other
+// change.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -88,7 +88,9 @@ func OTLP(session, version string, spans []*Span, content bool) ([]byte, error) 
 	return json.Marshal(otlpRequest{[]otlpResource{{resource, []otlpScope{scope}}}})
 }
 
-// otlp puts a span into the words of the GenAI semantic conventions.
+// otlp puts a span into the words of the GenAI semantic conventions. Fields that the
+// conventions have no name for are agentls.<kind>.<field>. The parent of a run that a
+// handoff led to is the handoff.
 func (s *Span) otlp(session string, content bool) otlpSpan {
 	trace := sha256.Sum256([]byte(session + "\x00" + s.CorrelationID))
 	id := func(span uint64) string {
@@ -186,7 +188,8 @@ func (s *Span) usage(add func(string, any)) {
 	}
 }
 
-// content adds what was said.
+// content adds what was said. Messages are JSON texts, as the conventions have them
+// where attributes cannot be structured.
 func (s *Span) content(add func(string, any)) {
 	message := func(role string, text any) string {
 		data, err := json.Marshal([]any{map[string]any{"role": role,

@@ -15,6 +15,7 @@ import (
 type Step struct {
 	Seq   uint64        // the event that tells of it
 	After time.Duration // since the session's first event
+	// "" for what belongs to no run.
 	Run   string
 	Agent string
 	Kind  string // run, llm, tool, handoff, guardrail, route, confirmation, hook, node
@@ -92,7 +93,8 @@ func Replay(events []activity.Event) (steps []Step, totals Totals) {
 	return steps, totals
 }
 
-// step is a moment in a line; "" for one that is no step.
+// step is a moment in a line; "" for one that is no step. The forms are those of spec
+// 7.3. Of texts it has the first line.
 func (m Moment) step() string {
 	said := func(name string) string {
 		text, _ := m.Details.Get(name).(string)
@@ -132,7 +134,8 @@ func (m Moment) step() string {
 	return ""
 }
 
-// argument is what tells most of a tool's arguments.
+// argument is what tells most of a tool's arguments. It is the first line of the path,
+// the command or whatever else the tool is about; else the JSON, cut to 80 characters.
 func (s *Span) argument() string {
 	text := Field{Value: s.Details.Get("tool_args")}.Text()
 	args := argumentsOf(text)

@@ -51,9 +51,11 @@ type Span struct {
 	// the person asked for.
 	CorrelationID string
 
-	Start, End time.Time // End is the time of the newest event of a span that is open
-	Open       bool      // it has not ended
-	Error      string    // why it failed; "" = it did not
+	// Times of the log. Of a span that is open, End is the time of the newest event in what [Build]
+	// returns, and else not known.
+	Start, End time.Time
+	Open       bool   // it has not ended
+	Error      string // why it failed; "" = it did not
 	Details    Details
 
 	// Tokens; of a run those of all its turns.
@@ -62,7 +64,8 @@ type Span struct {
 	Finish string
 	// From the question to the first piece of the answer; 0 = not known.
 	FirstToken time.Duration
-	Call       string // of a tool: the call's id
+	// Of a tool: the call's id; of a model that a tool asked, too.
+	Call string
 }
 
 // Duration is how long the span took, up to now for one that is open.
@@ -115,7 +118,8 @@ func (d Details) Without() (left Details) {
 	return left
 }
 
-// MarshalJSON writes an object with the fields in their order.
+// MarshalJSON writes an object with the fields in their order. Names that are there
+// twice are written twice: none is.
 func (d Details) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
