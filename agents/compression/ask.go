@@ -18,19 +18,23 @@ import (
 //go:embed instruction.md
 var instruction string
 
-// request comes after the record.
+// request comes after the record. It comes last so that nothing in the record is the
+// last word.
 const request = "That was the record. Write the two blocks now: <scratchpad>, then <state_snapshot> with overall_goal, key_knowledge, file_system_state, recent_actions and current_plan."
 
 // Characters that are kept of what is long.
 const (
 	maxScratchpad = 20_000
 	maxAnswer     = 20_000 // of an answer that could not be read, when it is asked for again
-	maxEntry      = 8_000  // of one entry of the record, at first
-	minEntry      = 250    // at last, before entries are left out
+	// Of one result or one call's arguments, at first; of other words four times as many.
+	maxEntry = 8_000
+	minEntry = 250 // at last, before entries are left out
 )
 
 // ask returns the snapshot of the older messages; else the failure. The error
-// is the cause of ctx's end.
+// is the cause of ctx's end. It asks twice at most: an answer that cannot be read is
+// shown to the model once, with what is wrong. What was used and how often it asked is
+// added to r in any case.
 func (c *Config) ask(ctx context.Context, older []model.Message, r *Result) (snapshot, status string, err error) {
 	req := &model.Request{Model: c.ModelID, System: instruction, Messages: []model.Message{
 		{Role: model.User, Parts: []model.Part{{Text: record(older, c.room())}, {Text: request}}},
@@ -70,7 +74,8 @@ func (c *Config) ask(ctx context.Context, older []model.Message, r *Result) (sna
 	}
 }
 
-// again returns the request that asks once more, and says why.
+// again returns the request that asks once more, and says why. An answer without words
+// cannot be quoted, since models refuse an empty message.
 func again(req *model.Request, said string, wrong error) *model.Request {
 	next := *req
 	why := fmt.Sprintf("That cannot be used: %v. Write both blocks again, whole. %s", wrong, request)
@@ -88,6 +93,7 @@ func again(req *model.Request, said string, wrong error) *model.Request {
 	return &next
 }
 
+// textOf is the text of an answer, without thoughts and calls.
 func textOf(a *model.Answer) string {
 	var b strings.Builder
 	for _, p := range a.Message.Parts {
@@ -108,7 +114,7 @@ func (c *Config) room() int {
 	return max(window*4/5-own-min(window/8, 10_000), 500)
 }
 
-// entry is one line of the record.
+// entry is one line of the record. Only members that say something are there.
 type entry struct {
 	By       string          `json:"by"`
 	Says     string          `json:"says,omitempty"`
@@ -170,7 +176,8 @@ func record(messages []model.Message, room int) string {
 }
 
 // render writes entries with at most so many characters of a result, or of
-// arguments, and of anything else. A memory is whole: nothing else has it.
+// arguments, and of anything else. A memory is whole: nothing else has it. size is an
+// estimate in tokens, with one for each end of a line.
 func render(all []entry, results, words int) (lines []string, size int) {
 	lines = make([]string, len(all))
 	for i, e := range all {
@@ -187,6 +194,8 @@ func render(all []entry, results, words int) (lines []string, size int) {
 	return lines, size
 }
 
+// line is the entry as JSON on one line. < and > stay as they are: they cost tokens when they are
+// escaped.
 func (e entry) line() string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -196,7 +205,8 @@ func (e entry) line() string {
 }
 
 // leaveOut takes lines from the middle until the rest has at most room tokens.
-// The first line, which a memory is in, stays.
+// The first line, which a memory is in, stays. The last line stays, too. Entries next
+// to the newest go last.
 func leaveOut(lines []string, room int) []string {
 	sizes := make([]int, len(lines))
 	size := 40 // of the line that says it
@@ -224,7 +234,8 @@ func leaveOut(lines []string, room int) []string {
 }
 
 // cutTo returns a text with at most about n characters: its beginning and its
-// end, and between them how much is missing.
+// end, and between them how much is missing. Two thirds are of the beginning. What is
+// no UTF-8 is replaced, since JSON has none.
 func cutTo(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {

@@ -21,6 +21,9 @@
 // # What it must not import
 //
 // Of this module only agents/model.
+//
+// TestREL61ApplyKeepsAConversation and TestCompressProperty hold this for any messages,
+// TestREL62OldestResultsGo that there is a way out without a model.
 package compression
 
 import (
@@ -47,7 +50,8 @@ const (
 )
 
 // Failed reports whether a status is one of the failures, after which it is not
-// tried again in this context unless somebody asks for it.
+// tried again in this context unless somebody asks for it. "" is no failure: nothing
+// was tried.
 func Failed(status string) bool {
 	return status != "" && status != Compressed && status != NoOp
 }
@@ -64,7 +68,8 @@ const small = 10
 // of, in tokens.
 const defaultWindow = 128_000
 
-// Config says how a conversation is made shorter.
+// Config says how a conversation is made shorter. The zero value asks no model, and
+// takes out what is out of date.
 type Config struct {
 	// Preserve is the share of the newest part that stays, by characters, above
 	// 0 and below 1; anything else is 0.3.
@@ -93,9 +98,11 @@ type Config struct {
 // Result is what an attempt came to. Its fields up to Reduced are those of the
 // event context.compressed.
 type Result struct {
-	Status     string
-	Before     int         // tokens
-	After      int         // estimated; Before where nothing changes
+	Status string
+	// In tokens, as [Config.Before] counts.
+	Before int
+	// In tokens, estimated on the scale of Before; Before where nothing changes.
+	After      int
 	Scratchpad string      // what the model thought; also after a failure
 	Snapshot   string      // what stands for the first Cut messages; "" = they stay
 	Cut        int         // messages
@@ -114,6 +121,9 @@ type Result struct {
 // snapshot of what lies before the newest part. Where no cut is possible, or
 // next to nothing lies before it (one request and a long row of calls), and
 // Target is not reached, it takes out the oldest results as [Drop] does.
+//
+// It blocks for Ask, and nothing else takes long. It is safe for concurrent use with
+// different messages.
 func Compress(ctx context.Context, messages []model.Message, c Config) (Result, error) {
 	r := Result{Status: NoOp, Before: c.Before}
 	whole := Tokens(messages)
@@ -185,7 +195,8 @@ func Drop(messages []model.Message, c Config) Result {
 	return drop(messages, nil, &c, before)
 }
 
-// drop is Drop where some results are out already.
+// drop is Drop where some results are out already. Going by the order of messages, the
+// oldest go first. A result that is shorter than the line for it stays.
 func drop(messages []model.Message, out []string, c *Config, before int) Result {
 	r := Result{Status: NoOp, Before: before, After: before}
 	whole := Tokens(messages)
@@ -220,7 +231,10 @@ func drop(messages []model.Message, out []string, c *Config, before int) Result 
 // arguments alone, and it modifies none of them.
 //
 // An empty snapshot replaces nothing. A cut that no message can begin after, as
-// a damaged log may have, is moved back to one that fits.
+// a damaged log may have, is moved back to one that fits. Text that stood with results
+// in one message stays when these go.
+//
+// Messages that are not changed share their parts with the ones given.
 func Apply(messages []model.Message, cut int, snapshot string, reduced []string) []model.Message {
 	out := slices.Clone(messages)
 	if len(reduced) > 0 {
@@ -264,7 +278,9 @@ func mayCut(messages []model.Message, n int) bool {
 		func(p model.Part) bool { return p.Result == nil })
 }
 
-// splitAt returns the conversation before and after a cut.
+// splitAt returns the conversation before and after a cut. The results at the beginning
+// of the newer part go with their calls, which are in the older one; parts are not
+// shared where they are split.
 func splitAt(messages []model.Message, cut int) (older, newer []model.Message) {
 	older, newer = messages[:cut:cut], slices.Clone(messages[cut:])
 	if len(newer) == 0 || !results(newer[0]) {
@@ -283,10 +299,12 @@ func splitAt(messages []model.Message, cut int) (older, newer []model.Message) {
 	return append(older, answered), newer
 }
 
+// calls reports whether a message has a call.
 func calls(m model.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p model.Part) bool { return p.Call != nil })
 }
 
+// results reports whether a message has a result.
 func results(m model.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p model.Part) bool { return p.Result != nil })
 }
@@ -296,6 +314,7 @@ func answers(m model.Message, id string) bool {
 	return slices.ContainsFunc(m.Parts, func(p model.Part) bool { return p.Result != nil && p.Result.ID == id })
 }
 
+// preserve is Preserve, or the default where it is out of range.
 func (c *Config) preserve() float64 {
 	if c.Preserve > 0 && c.Preserve < 1 {
 		return c.Preserve
@@ -337,7 +356,8 @@ func split(messages []model.Message, preserve float64) int {
 	return cut
 }
 
-// characters counts what a message says; media count as their name would.
+// characters counts what a message says; media count as their name would. It measures
+// shares only, where all need the same measure and no more.
 func characters(m model.Message) int {
 	n := 0
 	for _, p := range m.Parts {
@@ -352,11 +372,14 @@ func characters(m model.Message) int {
 	return n
 }
 
-// mediaTokens is what an image or a page counts about.
+// mediaTokens is what an image or a page counts about. What they really count differs
+// by model and size; the provider's own count is what limits go by.
 const mediaTokens = 300
 
 // Tokens estimates how many tokens messages have as a model reads them again.
-// Thoughts count for nothing: models do not read theirs again.
+// Thoughts count for nothing: models do not read theirs again. It is rough, and differs
+// from a provider's count by up to a fifth or so; [Config.Before] brings it to the
+// provider's scale.
 func Tokens(messages []model.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -385,6 +408,7 @@ func PartTokens(p *model.Part) int {
 	return n
 }
 
+// resultTokens is [Tokens] of one result.
 func resultTokens(r *model.Result) int {
 	return model.EstimateTokens(r.Name) + model.EstimateTokens(r.Content) + mediaTokens*len(r.Media)
 }

@@ -59,7 +59,8 @@ func read(answer string) (scratchpad, snapshot string, wrong error) {
 	return scratchpad, b.String(), nil
 }
 
-// section returns the text of one section of a snapshot.
+// section returns the text of one section of a snapshot. An empty section is "none",
+// but for the goal: without that the agent would not know what it is doing.
 func section(body, name string) (string, error) {
 	head, end := "<"+name+">", "</"+name+">"
 	_, after, ok := strings.Cut(body, head)
@@ -83,7 +84,8 @@ func section(body, name string) (string, error) {
 	return text, nil
 }
 
-// without returns s without a tag, also where its removal would make another.
+// without returns s without a tag, also where its removal would make another. A closing
+// tag inside would end the snapshot for whoever reads it next.
 func without(s, tag string) string {
 	if !strings.Contains(s, tag) {
 		return s

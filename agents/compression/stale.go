@@ -17,6 +17,7 @@ const (
 	readMany = "read_many_files"
 )
 
+// changers are the tools after which what was read of a file before is out of date.
 var changers = []string{"write_file", "edit_file", "apply_patch", "delete_file", "move_file"}
 
 // The names under which models give a file, or several. Of tools that move, all
@@ -42,7 +43,8 @@ const defaultLines = 2_000
 
 // outOfDate returns the calls, in order, whose results tell of files that were
 // read again or changed later. Calls that failed count for nothing, neither as
-// out of date nor as what came later.
+// out of date nor as what came later. A result that is no longer than the line for it
+// is left in.
 func outOfDate(messages []model.Message, c *Config) []string {
 	var done []access
 	open := map[string]model.Call{}
@@ -84,7 +86,7 @@ func outOfDate(messages []model.Message, c *Config) []string {
 }
 
 // supersedes reports whether what b did leaves nothing in a, an earlier read,
-// to know of a file.
+// to know of a file. A later read of a part covers an earlier one of a part inside it.
 func (b access) supersedes(a access, file string) bool {
 	if !slices.Contains(b.files, file) {
 		return false
@@ -93,7 +95,8 @@ func (b access) supersedes(a access, file string) bool {
 }
 
 // access returns what a call had to do with files; false when that was nothing,
-// or it cannot be told with which.
+// or it cannot be told with which. Names of tools are as models write them, also of
+// agents from other tools.
 func (c *Config) access(call model.Call) (access, bool) {
 	name := call.Name
 	if c.Canonical != nil {
@@ -140,7 +143,8 @@ func (c *Config) access(call model.Call) (access, bool) {
 	return a, len(a.files) > 0
 }
 
-// oneName returns one spelling of a file's name.
+// oneName returns one spelling of a file's name. It is cheap and no judgement of paths:
+// links are not followed, and two names that differ only leave a result in.
 func (c *Config) oneName(file string) string {
 	file = path.Clean(strings.ReplaceAll(file, "\\", "/"))
 	if folder := strings.TrimSuffix(strings.ReplaceAll(c.Folder, "\\", "/"), "/"); folder != "" {
@@ -218,6 +222,7 @@ type lines struct {
 	last     map[string]int // by the last part of a file's name: the last message that calls something with it
 }
 
+// newLines looks once where each file is named.
 func newLines(messages []model.Message) *lines {
 	l := &lines{messages: messages, last: make(map[string]int)}
 	for i, m := range messages {
@@ -233,7 +238,9 @@ func newLines(messages []model.Message) *lines {
 	return l
 }
 
-// of returns the line that stands for a result in the n-th message.
+// of returns the line that stands for a result in the n-th message. It depends on the
+// messages before and at n only, and never on what was taken out, so that it comes out
+// the same when a log is folded again.
 func (l *lines) of(n int, r *model.Result) string {
 	var files []string
 	if n > 0 {
@@ -254,7 +261,7 @@ func (l *lines) of(n int, r *model.Result) string {
 }
 
 // reduce puts the line that stands for it in the place of each wanted result of
-// m, the n-th message.
+// m, the n-th message. The parts are copied first: the caller's message shares them.
 func (l *lines) reduce(m *model.Message, n int, wanted map[string]bool) {
 	copied := false
 	for i, p := range m.Parts {

@@ -6,6 +6,18 @@
 // whose result changes. Arguments that grow or count up ("page 1", "page 2")
 // are no repetition either; what bounds those are the limits of a run on turns,
 // time, tokens and money (spec 3.3).
+//
+// # Use
+//
+// A run has one [Detector]. After each batch of calls it is given these
+// ([Detector.Calls]), after each answer its text ([Detector.Text]); while an answer
+// comes, a [Stream] says whether it need be read any longer. What is done about a
+// [Finding] (the model is told, the person asked, the run ended LOOP) is the run's
+// business. The package keeps nothing but what a Detector holds, and imports nothing of
+// this module.
+//
+// TestREL121AgreesWithItsDefinition compares it with a slow form of the rules,
+// TestREL121NoFalseAlarm and TestREL121NoFalseAlarmInProse hold what must not be found.
 package loop
 
 import (
@@ -42,28 +54,33 @@ const (
 // cycle and some more, so that a finding can say how many rounds it were.
 const remembered = 64
 
-// maxArgs is how large arguments are at most that any tool takes, in bytes.
+// maxArgs is how large arguments are at most that any tool takes, in bytes. Larger ones
+// are compared as bytes.
 const maxArgs = 1 << 20
 
 // Finding is one thing that a run repeats.
 type Finding struct {
 	Kind  string // call, cycle, text
 	Count int    // times in a row; rounds of a cycle
-	What  string // is repeated, in words, for a person and the model; one line
-	End   bool   // the run is to stop, or the person asked; false: the model is told
+	// What is repeated, in words, for a person and the model: one line, without control characters,
+	// some hundred characters at most.
+	What string
+	End  bool // the run is to stop, or the person asked; false: the model is told
 }
 
 // Call is one call that ended.
 type Call struct {
-	Name   string          // of the tool
-	Args   json.RawMessage // compared by meaning: neither order of keys, blanks nor the spelling of a number count
-	Result string          // what the model got, whole or as it was cut
-	Failed bool            // Result is an error; a failure is a result like others
+	Name string          // of the tool
+	Args json.RawMessage // compared by meaning: neither order of keys, blanks nor the spelling of a number count
+	// What the model got, whole or as it was cut; kept as a digest only.
+	Result string
+	Failed bool // Result is an error; a failure is a result like others
 }
 
 // Detector watches one run. The zero Detector is ready. It is not safe for
 // concurrent use. What it holds is bounded, however long the run is.
 type Detector struct {
+	// Digests, so that a long run with large results costs no memory.
 	calls []step // the last ones, oldest first, at most remembered
 	row   int    // how many of the last calls are the same
 
@@ -78,6 +95,7 @@ type step struct {
 	called string            // the tool, for people
 }
 
+// same reports whether two calls asked for the same and got the same.
 func (s step) same(t step) bool { return s.asked == t.asked && s.got == t.got }
 
 // Calls takes the calls of one batch, in call order, after all have ended, and
@@ -108,10 +126,12 @@ func (d *Detector) Calls(calls []Call) []Finding {
 	return out
 }
 
-// Reset forgets everything: a person said that it is to go on, or spoke.
+// Reset forgets everything: a person said that it is to go on, or spoke. Nothing that
+// was said or done before counts afterwards.
 func (d *Detector) Reset() { *d = Detector{} }
 
-// call remembers one call and judges the streak that it belongs to.
+// call remembers one call and judges the streak that it belongs to. A call that is new
+// also ends what text is compared with.
 func (d *Detector) call(c Call) *Finding {
 	s := step{asked: digest(c.Name, meaning(c.Args)), got: digest(strconv.FormatBool(c.Failed), []byte(c.Result)),
 		called: plain(c.Name)}
@@ -135,7 +155,8 @@ func (d *Detector) call(c Call) *Finding {
 	}
 }
 
-// cycle returns the cycle that the last call closes a round of, if any.
+// cycle returns the cycle that the last call closes a round of, if any. The shortest
+// cycle is looked for first.
 func (d *Detector) cycle() *Finding {
 	for p := minCycle; p <= maxCycle; p++ {
 		rounds := d.rounds(p)
@@ -159,7 +180,8 @@ func (d *Detector) cycle() *Finding {
 	return nil
 }
 
-// rounds returns how many times the last p calls were made one after the other.
+// rounds returns how many times the last p calls were made one after the other. A round
+// that has begun and not ended is not counted.
 func (d *Detector) rounds(p int) int {
 	i := len(d.calls) - 1
 	for i >= p && d.calls[i].same(d.calls[i-p]) {
@@ -169,7 +191,8 @@ func (d *Detector) rounds(p int) int {
 }
 
 // folds reports whether what was asked for in a round is itself a smaller round
-// several times.
+// several times. By what was asked alone: with other results each time it is polling,
+// and with the same ones the smaller round was found before.
 func folds(round []step) bool {
 	for q := 1; q <= len(round)/2; q++ {
 		if len(round)%q != 0 {
@@ -223,7 +246,8 @@ func meaning(args json.RawMessage) []byte {
 	return out
 }
 
-// numbers returns a decoded value with one spelling for each number.
+// numbers returns a decoded value with one spelling for each number. It changes v in
+// place. 1, 1.0 and 1e0 become one.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

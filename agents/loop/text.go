@@ -31,7 +31,8 @@ const (
 // What is meant to look alike does not count, and parts what stands before it
 // from what comes after: code, tables, lists, headings. Text counts on from
 // answer to answer until a call brings something new. The cost is linear in the
-// length of the answer.
+// length of the answer. It must be given each answer, also one that was read by a
+// Stream: only Text remembers.
 func (d *Detector) Text(answer string) []Finding {
 	r := reader{spoken: slices.Clone(d.spoken), last: -1}
 	for line := range strings.Lines(answer) {
@@ -54,7 +55,8 @@ func (d *Detector) Text(answer string) []Finding {
 }
 
 // Stream reads one answer as it comes. It compares each byte twice at most,
-// however many pieces the answer comes in.
+// however many pieces the answer comes in. It is not safe for concurrent use, and ends
+// with its answer.
 type Stream struct {
 	r      reader
 	length int    // of the answer so far
@@ -75,7 +77,7 @@ func (d *Detector) Stream() *Stream {
 
 // Add takes the next piece of the answer and reports whether what has come so far
 // holds something that [Detector.Text] would find. A line that is still open
-// after two kibibytes is judged by its beginning.
+// after two kibibytes is judged by its beginning. Once it is true it stays so.
 func (s *Stream) Add(piece string) bool {
 	s.length += len(piece)
 	for line := range strings.Lines(piece) {
@@ -87,7 +89,9 @@ func (s *Stream) Add(piece string) bool {
 	return s.r.found != ""
 }
 
-// add takes a line, or the next piece of one.
+// add takes a line, or the next piece of one. A line that does not end is kept until it
+// has firstLook bytes: what it is (a heading, a table) is known by its beginning, and
+// with less it might still turn out to be something else.
 func (s *Stream) add(line string) {
 	ends := strings.HasSuffix(line, "\n")
 	if !s.open {
@@ -110,7 +114,8 @@ func (s *Stream) add(line string) {
 	}
 }
 
-// reader keeps of an answer what counts and looks for what it repeats.
+// reader keeps of an answer what counts and looks for what it repeats. The text that it
+// holds is bounded, so an answer may have any length.
 type reader struct {
 	spoken []byte // lines of text with single blanks, at most 2*maxSpoken bytes
 	gap    bool   // a blank comes before what is added next
@@ -124,7 +129,9 @@ type reader struct {
 	search
 }
 
-// begin judges a line by how it looks. It returns the text to say if it counts.
+// begin judges a line by how it looks. It returns the text to say if it counts. Code,
+// lists, tables, headings and markup repeat themselves by their nature, and what
+// follows them is compared anew.
 func (r *reader) begin(line string) (string, bool) {
 	text := strings.TrimSpace(line)
 	indent := columns(line)
@@ -163,7 +170,8 @@ func (r *reader) begin(line string) (string, bool) {
 	return "", false
 }
 
-// say adds text to the line that began.
+// say adds text to the line that began. When the buffer is full its older half goes,
+// which is longer ago than anything that is looked for.
 func (r *reader) say(text string) {
 	for _, c := range text {
 		if unicode.IsSpace(c) {
@@ -192,7 +200,7 @@ func (r *reader) end() {
 	}
 }
 
-// part ends what text is compared with.
+// part ends what text is compared with: it looks for the last time, and begins anew.
 func (r *reader) part() {
 	r.find(true)
 	r.spoken, r.last = r.spoken[:0], -1
@@ -249,7 +257,9 @@ func (s *search) reset() {
 	*s = search{sentences: s.sentences[:0]}
 }
 
-// endsSentence reports whether the last character of text ends a sentence.
+// endsSentence reports whether the last character of text ends a sentence. In Latin
+// scripts that is a blank after a mark, since a mark alone may be part of a number or a
+// name.
 func endsSentence(text []byte) bool {
 	n := len(text)
 	switch c := text[n-1]; {
@@ -266,7 +276,8 @@ func endsSentence(text []byte) bool {
 }
 
 // sentence takes in the sentence that ends here, and returns it if it is near to
-// itself often enough, else "".
+// itself often enough, else "". Ten times is enough only if they lie close together: a
+// sentence that comes back in each section of a long text is style.
 func (s *search) sentence(text []byte) string {
 	last := bytes.TrimLeft(text[s.from:], " \n")
 	from := len(text) - len(last)
@@ -294,7 +305,8 @@ func (s *search) sentence(text []byte) string {
 
 // passage returns what the end of text consists of over and over, "" if it does
 // not: text that is the same as what stands a period before, for as many periods
-// as count.
+// as count. It finds a period by the hash of the last window, compares the bytes
+// themselves before it believes it, and then needs one comparison for each byte.
 func (s *search) passage(text []byte) string {
 	i := len(text) - 1
 	s.hash = s.hash*hashBase + uint64(text[i])
@@ -335,6 +347,7 @@ func (s *search) passage(text []byte) string {
 // weighs hashBase to the power of its length.
 const hashBase = 1_000_003
 
+// leaving is hashBase to the power of window.
 var leaving = func() uint64 {
 	weight := uint64(1)
 	for range window {
@@ -343,7 +356,7 @@ var leaving = func() uint64 {
 	return weight
 }()
 
-// columns returns how far a line is indented.
+// columns returns how far a line is indented. A tab goes to the next multiple of four.
 func columns(line string) int {
 	n := 0
 	for _, c := range line {

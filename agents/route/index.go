@@ -11,11 +11,13 @@ import (
 
 // Agent is what is known of an agent that inputs may be routed to.
 type Agent struct {
+	// Unique in the index.
 	Name        string
 	Description string
-	Triggers    []definition.Trigger
-	Examples    []string // sentences that it is for
-	Priority    int      // 0 to 100: of its examples and description
+	// Their own priorities are of their keywords and patterns.
+	Triggers []definition.Trigger
+	Examples []string // sentences that it is for
+	Priority int      // 0 to 100: of its examples and description
 }
 
 // Index holds the agents of one catalog, compiled. It is safe for concurrent use and
@@ -43,7 +45,9 @@ type compiled struct {
 	re             *regexp.Regexp
 }
 
-// NewIndex compiles agents. It keeps the slice, which the caller must not change.
+// NewIndex compiles agents. It keeps the slice, which the caller must not change. A
+// pattern that does not compile is left out: a finding of its file says so. It blocks
+// for the processor only.
 func NewIndex(agents []Agent) *Index {
 	x := &Index{agents: agents, keywords: make(map[string][]keyword)}
 	var sentences []sentence
@@ -69,6 +73,8 @@ func NewIndex(agents []Agent) *Index {
 	return x
 }
 
+// addKeyword takes a keyword in: ASCII by its words in their English forms, anything else folded,
+// as a part of the input.
 func (x *Index) addKeyword(agent, trigger int, text string) {
 	k := keyword{agent: agent, trigger: trigger, text: text}
 	if !isASCII(text) {
@@ -100,7 +106,9 @@ type sentence struct {
 }
 
 // corpus finds which sentences are like an input: the cosine of their features, each
-// weighed by how rare it is.
+// weighed by how rare it is. Postings lie by feature in one slice, so that an input is
+// compared by walking those of its own features; a thousand agents with many examples
+// stay cheap.
 type corpus struct {
 	sentences []sentence
 	given     []int            // how many sentences each agent has
@@ -126,6 +134,8 @@ type weighed struct {
 // for: what more have tells them apart no better, and costs the most.
 const maxShare = 0.2
 
+// newCorpus counts the features of sentences, which are in the order of their agents, and keeps
+// those that are rare enough to tell them apart.
 func newCorpus(sentences []sentence, agents int) corpus {
 	c := corpus{sentences: sentences, given: make([]int, agents), ids: make(map[uint64]int32)}
 	var all []weighed // of all sentences, one behind the other
@@ -177,14 +187,16 @@ func newCorpus(sentences []sentence, agents int) corpus {
 	return c
 }
 
-// rarityOf returns how much a feature counts that n sentences have.
+// rarityOf returns how much a feature counts that n sentences have. It is the inverse
+// document frequency as BM25 has it, which is never negative.
 func (c *corpus) rarityOf(n int32) float32 {
 	all, have := float64(len(c.sentences)), float64(n)
 	return float32(math.Log(1 + (all-have+0.5)/(have+0.5)))
 }
 
 // weigh multiplies the weights of a vector by how rare its features are, and returns
-// its length.
+// its length. The root of a count keeps a word that is said often from outweighing all
+// others.
 func (c *corpus) weigh(v []weighed) float32 {
 	sum := 0.0
 	for i := range v {
@@ -231,7 +243,9 @@ type similar struct {
 	like     float64 // and how similar that is
 }
 
-// compare returns how like a text is to the sentences of each agent.
+// compare returns how like a text is to the sentences of each agent. An agent's
+// likeness is the root of a weighted mean of squares of its nearest sentences, so one
+// very similar example counts, and several count more.
 func (c *corpus) compare(text string) []similar {
 	all := make([]similar, len(c.given))
 	v, length := c.vector(text)
@@ -277,7 +291,8 @@ func (c *corpus) compare(text string) []similar {
 	return all
 }
 
-// keepBest adds a likeness to the nearest ones, which are sorted, the best first.
+// keepBest adds a likeness to the nearest ones, which are sorted, the best first. It
+// keeps nearest of them.
 func keepBest(best []float64, like float64) []float64 {
 	i, _ := slices.BinarySearchFunc(best, like, func(a, b float64) int { return cmp.Compare(b, a) })
 	if i >= nearest {

@@ -9,13 +9,17 @@ import (
 	"strings"
 )
 
-// Evidence is the kind of evidence in which two agents are alike.
+// Evidence is the kind of evidence in which two agents are alike. It decides what the
+// finding advises to change.
 type Evidence uint8
 
 // The kinds of evidence.
 const (
+	// their keywords and patterns are the same
 	ByTriggers Evidence = iota
+	// their example sentences are alike
 	ByExamples
+	// they have neither, and their descriptions are alike
 	ByDescription
 )
 
@@ -47,7 +51,8 @@ const maxRivals = 5
 
 // Overlaps returns for each agent those that the rules cannot tell from it: who wins
 // an input for one of them is a coin toss. It compares all pairs, which takes a while
-// with a thousand agents, and returns nil when ctx ends before.
+// with a thousand agents, and returns nil when ctx ends before. The lists have the
+// order of NewIndex, and five rivals at most each.
 func (x *Index) Overlaps(ctx context.Context) [][]Rival {
 	n := len(x.agents)
 	rules, sentences := newProfiles(x.ruleEntries(), n), newProfiles(x.examples.entries(), n)
@@ -83,7 +88,8 @@ func (x *Index) Overlaps(ctx context.Context) [][]Rival {
 }
 
 // overlap reports whether nothing tells two agents apart, by the share of their
-// triggers that is the same and the likeness of their sentences.
+// triggers that is the same and the likeness of their sentences. Agents of clearly
+// different priority are told apart by that.
 func (x *Index) overlap(a, b int, triggers, likeness float64) (Evidence, bool) {
 	one, other := x.agents[a], x.agents[b]
 	bothGive := len(one.Examples) > 0 && len(other.Examples) > 0
@@ -106,7 +112,8 @@ type entry struct {
 	weight         float32
 }
 
-// profiles are the features of each agent, and the agents of each feature.
+// profiles are the features of each agent, and the agents of each feature. Both orders
+// are in int32 places, since a thousand agents have millions of features.
 type profiles struct {
 	entries []entry // in the order of features, then agents
 	group   []int32 // where each feature begins in entries, and where the last one ends
@@ -193,7 +200,8 @@ func (p *profiles) cosine(a, b int) float64 {
 	return sum / math.Sqrt(p.squares[a]*p.squares[b])
 }
 
-// ruleEntries returns the keywords and patterns of all agents with their points.
+// ruleEntries returns the keywords and patterns of all agents with their points. Points
+// are before the division by 100; only their relation counts.
 func (x *Index) ruleEntries() []entry {
 	var entries []entry
 	ids := make(map[string]int32)
@@ -222,7 +230,9 @@ func (x *Index) ruleEntries() []entry {
 	return entries
 }
 
-// entries returns the features of the sentences of all agents.
+// entries returns the features of the sentences of all agents. Sentences are in the
+// order of agents, so entries are in that of features, then agents, as newProfiles
+// takes them.
 func (c *corpus) entries() []entry {
 	entries := make([]entry, 0, len(c.posts))
 	for id := range c.rarity {

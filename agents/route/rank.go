@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Analysis is how much speaks for each agent (agents/route of spec 5.1).
+// Analysis is how much speaks for each agent (agents/route of spec 5.1). It is the
+// caller's.
 type Analysis struct {
 	Candidates []Candidate // those that something speaks for, the best first
 	Tied       bool        // the first two have the same score
@@ -19,11 +20,13 @@ type Analysis struct {
 
 // Candidate is an agent that something in the input speaks for.
 type Candidate struct {
-	Agent      string
-	Score      int // who leads
+	Agent string
+	// Points, rounded: who leads.
+	Score      int
 	Confidence int // 0 to 100: how sure it is that this agent is the right one
 	Matches    []Match
 
+	// the points before rounding, which is what candidates are ordered by
 	exact float64
 }
 
@@ -32,6 +35,7 @@ type Match struct {
 	Kind   string // keyword, pattern, example or description
 	Text   string // the keyword, pattern or sentence
 	Intent string // of the trigger; "" = not said
+	// With the priority.
 	Points float64
 }
 
@@ -52,7 +56,8 @@ const (
 	leastly = 0.05 // and one that gives none
 )
 
-// MaxInput is how much of an input is looked at, in bytes: its beginning.
+// MaxInput is how much of an input is looked at, in bytes: its beginning. More would
+// make patterns slow, and says little about whom it is for.
 const MaxInput = 32 << 10
 
 // interruptible is from how many bytes on a pattern is stopped while it is tried. Of
@@ -60,7 +65,8 @@ const MaxInput = 32 << 10
 const interruptible = 512
 
 // match reports whether a pattern is in an input, and whether that was found out before
-// ctx ended.
+// ctx ended. A pattern that ends with a cut text may match by mistake, so a match
+// counts only where nothing was cut.
 func match(ctx context.Context, re *regexp.Regexp, input string) (matches, tried bool) {
 	if ctx.Err() != nil {
 		return false, false
@@ -91,6 +97,10 @@ func (in *interrupted) ReadRune() (rune, int, error) {
 
 // Rank tells what in an input speaks for which agent. Patterns are not tried any more
 // when ctx has ended: those left out are told by Partial.
+//
+// It takes no lock and changes nothing. The order of candidates with one score is by
+// name. Confidence of each is beside its strongest rival: of the first beside the
+// second, of all others beside the first.
 func (x *Index) Rank(ctx context.Context, input string) Analysis {
 	input = strings.ToValidUTF8(input[:min(len(input), MaxInput)], "")
 	found := make([]Candidate, len(x.agents))
@@ -150,7 +160,8 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 	return a
 }
 
-// findKeywords calls found for each keyword that is in an input, once.
+// findKeywords calls found for each keyword that is in an input, once. Identifiers
+// count by their parts and as a whole: TypeError is found in typeError and type_error.
 func (x *Index) findKeywords(input string, found func(keyword)) {
 	type place struct {
 		agent, trigger int
@@ -207,6 +218,7 @@ func leaders(found []Candidate) (first, second int) {
 	return first, second
 }
 
+// scoreOf is the score of a candidate; 0 for none (-1).
 func scoreOf(found []Candidate, i int) float64 {
 	if i < 0 {
 		return 0
@@ -214,6 +226,7 @@ func scoreOf(found []Candidate, i int) float64 {
 	return found[i].exact
 }
 
+// likenessOf is the likeness of an agent; 0 for none (-1).
 func likenessOf(likes []similar, i int) float64 {
 	if i < 0 {
 		return 0
@@ -222,7 +235,8 @@ func likenessOf(likes []similar, i int) float64 {
 }
 
 // confidence returns how sure a candidate with a score is, of which points come from
-// rules, beside a rival. Rules and examples are taken for independent evidence.
+// rules, beside a rival. Rules and examples are taken for independent evidence. The
+// result is 0 to 100; the constants are those that docs/routing.md explains.
 func confidence(score, points, likeness, rival, rivalLikeness float64) int {
 	if score <= 0 {
 		return 0

@@ -12,6 +12,7 @@ import (
 // one, and case does not count.
 func fold(text string) string { return cases.Fold().String(norm.NFKC.String(text)) }
 
+// isASCII reports a text for which lower case is enough.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= 0x80 {
@@ -62,7 +63,9 @@ func wholes(text string) []string {
 	})
 }
 
-// forms returns a word with its simple English inflections.
+// forms returns a word with its simple English inflections. It is for keywords, so a
+// form too many costs nothing but space; irregular ones are left to the author of the
+// file.
 func forms(word string) []string {
 	out := []string{word, word + "s"}
 	n := len(word)
@@ -83,6 +86,7 @@ func forms(word string) []string {
 	return append(out, word+"ed", word+"ing")
 }
 
+// isVowel reports one of aeiou.
 func isVowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
 
 // How much features count, measured on CLINC150 (docs/routing.md).
@@ -114,7 +118,8 @@ func extend(key uint64, text string) uint64 {
 
 // eachFeature calls add for each feature of a text: its words, pairs of words, and, so
 // that forms of a word and misspelt ones are alike, sequences of characters. Of scripts
-// that do not part words, sequences of one to three characters.
+// that do not part words, sequences of one to three characters. A feature that is there
+// more than once is given more than once.
 func eachFeature(text string, add func(key uint64, weight float32)) {
 	if isASCII(text) {
 		text = strings.ToLower(text)

@@ -27,10 +27,13 @@ type batch struct {
 	moments []moment
 }
 
-// remote reports whether the backend is another machine's, or may be.
+// remote reports whether the backend is another machine's, or may be. Only these rest
+// after a failure, and never get content unless it is asked for by name.
 func (b *batch) remote() bool { return b.backend == "otlp" || b.backend == "langsmith" }
 
-// pass gives a batch to its backend. What fails is told once, and lost.
+// pass gives a batch to its backend. What fails is told once, and lost. It blocks the
+// follower of this session, and nobody else, for as long as the backend takes: patience
+// for a request, lockPatience for a file.
 func (t *Tracer) pass(backend string, s *session, b *batch) {
 	var err error
 	switch {
@@ -65,7 +68,8 @@ func (t *Tracer) pass(backend string, s *session, b *batch) {
 	}
 }
 
-// resting reports whether a backend failed a moment ago.
+// resting reports whether a backend failed a moment ago. What comes meanwhile is lost
+// without another request, so that a collector which is down costs no run its time.
 func (t *Tracer) resting(backend string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +78,8 @@ func (t *Tracer) resting(backend string) bool {
 }
 
 // Line is how a person reads the end of a span: a line, and one for each of its details.
-// "" for a turn, and for what begins.
+// "" for a turn, and for what begins. It is what run --trace and the backend console
+// print. All of it is on lines of its own, without characters that a terminal acts on.
 func Line(m trace.Moment, content bool) string {
 	if m.Begins || m.Kind == trace.Turn {
 		return ""
@@ -95,7 +100,7 @@ func Line(m trace.Moment, content bool) string {
 	return text
 }
 
-// cut shortens a text to what is worth a line.
+// cut shortens a text to 200 characters, which is what is worth a line.
 func cut(text string) string {
 	const most = 200
 	if letters := []rune(text); len(letters) > most {
@@ -104,7 +109,8 @@ func cut(text string) string {
 	return text
 }
 
-// InLine is a text on one line that a terminal may show.
+// InLine is a text on one line that a terminal may show. It has no control characters
+// (tool.Escape).
 func InLine(text string) string { return tool.Escape(strings.Join(strings.Fields(text), " ")) }
 
 // ShortTime is a duration as people read it: 350ms, 1.2s, 2m05s.
@@ -119,7 +125,8 @@ func ShortTime(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// send posts a batch to a collector.
+// send posts a batch to a collector. Spans that may have content and those that may not
+// are two requests. Only ends are sent: OTLP has no span that goes on.
 func (t *Tracer) send(s *session, b *batch) error {
 	spans := map[bool][]*trace.Span{}
 	for _, m := range t.keep(s, b.moments) {
@@ -139,7 +146,8 @@ func (t *Tracer) send(s *session, b *batch) error {
 	return nil
 }
 
-// post sends one request. What a collector does not want is an error.
+// post sends one request. What a collector does not want is an error. The body must
+// have been masked. It ends with the tracer, or after patience.
 func (t *Tracer) post(backend string, body []byte) error {
 	at, header, err := t.endpoint(backend)
 	if err != nil {
@@ -164,7 +172,9 @@ func (t *Tracer) post(backend string, body []byte) error {
 }
 
 // endpoint is where spans are posted, as the variables of OpenTelemetry and of LangSmith
-// say.
+// say. They are read for each request. Without any, otlp is the collector of this
+// machine at its usual port; langsmith without a key is an error that names the
+// variable.
 func (t *Tracer) endpoint(backend string) (at string, header http.Header, err error) {
 	header = make(http.Header)
 	if backend == "langsmith" {

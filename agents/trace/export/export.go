@@ -4,6 +4,16 @@
 // It reads the log, behind it: nothing here is waited for by a run. A collector that is
 // slow makes the export late, and one that fails loses what was to be sent, which is
 // told once; the log has it all, and agentls trace export sends it again.
+//
+// # Life cycle
+//
+// The daemon makes one [Tracer]; each run that begins is told to it by [Tracer.Begin]
+// with the [Options] of its folder, its agent and its request. One goroutine for each
+// log with traced runs follows it, and ends with the last of them. [Tracer.Close] comes
+// after the logs are closed. TestCollectorFails and TestSlowCollector hold that the run
+// knows of neither, TestProjectsOnlyLowerWhatIsSent that an agent of a project has
+// nothing sent which the person did not ask for, and TestForget that what is deleted
+// goes from the files too.
 package export
 
 import (
@@ -29,14 +39,22 @@ import (
 
 // Options say what is done with the trace of a run. The zero value traces nothing.
 type Options struct {
-	Enabled    bool
-	Backend    string   // file, console, otlp, langsmith
-	Events     []string // of llm, tool, handoff, guardrail, route
-	SampleRate float64  // the share of sessions, 0 to 1
-	Content    *bool    // nil = files and the console have it, what is sent has not
+	// Runs are traced.
+	Enabled bool
+	Backend string   // file, console, otlp, langsmith
+	Events  []string // of llm, tool, handoff, guardrail, route
+	// The share of sessions, 0 to 1. It is drawn once for each session, so that one is traced whole
+	// or not at all.
+	SampleRate float64
+	// Whether prompts, arguments and results are in it (captureContent); nil = files and the
+	// console have them, what is sent has not.
+	Content *bool
 }
 
-// Over returns the options with what an agent says instead.
+// Over returns the options with what an agent says instead. t is that of the agent's
+// file, nil for none. An agent that comes with a project may lower what is sent to
+// another machine, and never raise it: it can switch it off, take events away and lower
+// the share.
 func (o Options) Over(t *definition.Tracing) Options {
 	if t == nil {
 		return o
@@ -66,6 +84,7 @@ func (o Options) Over(t *definition.Tracing) Options {
 }
 
 // For returns the options for a run that a person wants traced, or not; nil = they did not say.
+// Asked for by name, a run is traced whatever its session's draw.
 func (o Options) For(asked *bool) Options {
 	if asked == nil {
 		return o
@@ -82,7 +101,8 @@ func (o Options) content() bool {
 	return o.Backend == "file" || o.Backend == "console"
 }
 
-// wants reports whether traces have a span of some kind.
+// wants reports whether traces have a span of some kind. Runs and turns are always
+// there, for the others hang below them.
 func (o Options) wants(k trace.Kind) bool {
 	group := k.Group()
 	return group == "" || group == string(trace.Hook) || slices.Contains(o.Events, group)
@@ -90,15 +110,18 @@ func (o Options) wants(k trace.Kind) bool {
 
 // Config is what a [Tracer] needs. All of it is required but where it says so.
 type Config struct {
-	Dir       string                                // of the files
-	Console   io.Writer                             // of the backend console
-	Env       func(name string) string              // variables of the person's environment; "" = not set
+	// The folder of the files; it is made with the first one.
+	Dir     string
+	Console io.Writer                // of the backend console
+	Env     func(name string) string // variables of the person's environment; "" = not set
+	// It is given an event's JSON and returns JSON.
 	Mask      func([]byte) []byte                   // takes what looks like a credential out of an event's data; nil = nothing
 	Transport http.RoundTripper                     // nil = the network
 	Proxy     func(*http.Request) (*url.URL, error) // the person's; nil = none
 	Version   string                                // of agentls
-	Now       func() time.Time
-	Log       *slog.Logger // hears, once for each backend, that traces cannot be written or sent
+	// The clock: names of files and pauses; must not be nil.
+	Now func() time.Time
+	Log *slog.Logger // hears, once for each backend, that traces cannot be written or sent
 }
 
 // Times of sending.
@@ -111,7 +134,7 @@ const (
 )
 
 // Tracer follows the logs of sessions and passes their spans on. It is safe for
-// concurrent use.
+// concurrent use. A nil Tracer traces nothing.
 type Tracer struct {
 	Config
 	client *http.Client
@@ -119,14 +142,15 @@ type Tracer struct {
 	end    context.CancelFunc
 	work   conc.WaitGroup
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// By log and not by id: sessions of two folders may have one name.
 	sessions map[*activity.Log]*session
 	failed   map[string]time.Time // by backend: when it failed last
 	closed   bool
 }
 
 // New returns a tracer. Close it after the logs: it goes on when ctx has ended, since
-// runs say then how they ended.
+// runs say then how they ended. It starts nothing and touches nothing.
 func New(ctx context.Context, c Config) *Tracer {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	t := &Tracer{Config: c, ctx: ctx, end: end, sessions: make(map[*activity.Log]*session),
@@ -144,7 +168,9 @@ func New(ctx context.Context, c Config) *Tracer {
 	return t
 }
 
-// Close passes on what the logs still have, for a moment, and lets go of the rest.
+// Close passes on what the logs still have, for a moment, and lets go of the rest. The
+// moment is lastWait. Begin does nothing afterwards. It returns when all goroutines
+// have ended.
 func (t *Tracer) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -156,7 +182,8 @@ func (t *Tracer) Close() {
 	t.client.CloseIdleConnections()
 }
 
-// session is one log that is followed while runs of it go on.
+// session is one log that is followed while runs of it go on. Its fields belong to the
+// goroutine that follows, but those that say otherwise.
 type session struct {
 	id      string
 	log     *activity.Log
@@ -170,6 +197,10 @@ type session struct {
 // Begin traces a run of a session, whose events follow from now on, as far as the
 // session was drawn. The run's end in the log ends it, or the function that is returned,
 // for a run that did not begin.
+//
+// It never blocks for a backend. It must be called before the run's first event is
+// appended, so that the follower sees it. The function that is returned may be called in
+// any case, and more than once.
 func (t *Tracer) Begin(log *activity.Log, id, run string, o Options) (forget func()) {
 	if t == nil || !o.Enabled || !drawn(log, id, o.SampleRate) {
 		return func() {}
@@ -200,13 +231,16 @@ func (t *Tracer) Begin(log *activity.Log, id, run string, o Options) (forget fun
 }
 
 // drawn reports whether a session is among the share that is traced: the same for all
-// runs of it.
+// runs of it. The draw is a digest of id and time of creation, so that it comes out the
+// same after a restart and needs no place to be kept.
 func drawn(log *activity.Log, id string, rate float64) bool {
 	sum := sha256.Sum256([]byte(id + strconv.FormatInt(log.CreationTime().UnixMilli(), 10)))
 	return float64(binary.BigEndian.Uint64(sum[:8]))/math.MaxUint64 < rate || rate >= 1
 }
 
-// follow reads a log until no traced run goes on.
+// follow reads a log until no traced run goes on. Spans wait up to sendEvery for
+// others, so that a run with many steps makes few requests; those of the console wait
+// for nothing.
 func (t *Tracer) follow(s *session) {
 	f := s.log.Follow(s.after)
 	out := make(map[string]*batch) // by backend
@@ -237,7 +271,8 @@ func (t *Tracer) follow(s *session) {
 	}
 }
 
-// take adds what has begun or ended with an event to what is passed on.
+// take adds what has begun or ended with an event to what is passed on. The options of
+// a run are read as they are with each event: forget may take them away.
 func (t *Tracer) take(s *session, entry activity.Entry, out map[string]*batch) {
 	t.mu.Lock()
 	_, traced := s.runs[entry.Run]
@@ -272,7 +307,8 @@ func (t *Tracer) take(s *session, entry activity.Entry, out map[string]*batch) {
 	}
 }
 
-// ends reports whether a run says no more.
+// ends reports whether a run says no more. An interrupted run that is resumed begins
+// anew for the tracer.
 func ends(b activity.Body) bool {
 	switch b := b.(type) {
 	case activity.RunFinished:
@@ -283,7 +319,9 @@ func ends(b activity.Body) bool {
 	return false
 }
 
-// idle reports whether no traced run goes on, nor is about to by a handoff.
+// idle reports whether no traced run goes on, nor is about to by a handoff. Without the
+// second, the first run of a handoff would end the reading before the next one has
+// begun.
 func (t *Tracer) idle(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -291,6 +329,8 @@ func (t *Tracer) idle(s *session) bool {
 }
 
 // leave ends the reading of a log, unless a run has begun meanwhile; closed is for good.
+// It looks under the same lock as Begin, so that a run which begins is either seen here
+// or starts another goroutine.
 func (t *Tracer) leave(s *session, closed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,11 +22,13 @@ import (
 // lockPatience is how long another process may take to write to a file of traces.
 const lockPatience = 2 * time.Second
 
-// closing ends a file of traces, which is a JSON array with an event a line.
+// closing ends a file of traces, which is a JSON array with an event a line. A file is
+// whole JSON after each write: the next one begins over the closing.
 const closing = "\n]\n"
 
 // lock keeps other processes from the files of traces: sessions of several folders may
-// have one name, and so one file.
+// have one name, and so one file. The lock is for the folder, held for one write, and
+// waited for as long as lockPatience.
 func (t *Tracer) lock(ctx context.Context) (unlock func() error, err error) {
 	lock := filelock.New(filepath.Join(t.Dir, ".lock"))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
@@ -38,6 +40,8 @@ func (t *Tracer) lock(ctx context.Context) (unlock func() error, err error) {
 }
 
 // write appends to the file of a session and day, which is a JSON array before and after.
+// The day is that of the write. A crash between may leave a file without its closing; the
+// log has everything.
 func (t *Tracer) write(s *session, b *batch) (err error) {
 	path := filepath.Join(t.Dir, t.Now().Format(time.DateOnly), fileName(s.id))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -83,9 +87,11 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 	return err
 }
 
+// fileName is the name of a session's file, below the folder of a day.
 func fileName(session string) string { return "session-" + session + ".json" }
 
-// keep returns the moments that are still to be passed on.
+// keep returns the moments that are still to be passed on. It drops those that Forget
+// has erased since they were read.
 func (t *Tracer) keep(s *session, moments []moment) []moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,6 +106,10 @@ func (t *Tracer) keep(s *session, moments []moment) []moment {
 // Forget removes from the files what a session has said that is deleted, or an agent in it
 // whose context is purged: of the runs with these correlation ids, what began before an
 // event. agent is "" for all. Sessions of other folders may have the same name: theirs stays.
+//
+// What is still on its way to a file is dropped first, and then the files are rewritten under
+// their lock, each whole or not at all. What was sent to a collector is not taken back.
+// Errors of all files are joined; those after one that failed are still done.
 func (t *Tracer) Forget(id, agent string, before uint64, chains map[string]bool) (err error) {
 	t.mu.Lock()
 	for _, s := range t.sessions {
@@ -147,7 +157,8 @@ func seqOf(e trace.FileEvent) uint64 {
 }
 
 // rewrite leaves of a file what is to stay, and removes one that nothing stays of. A line
-// that cannot be read goes: nobody knows whose it is.
+// that cannot be read goes: nobody knows whose it is. It knows the form that write gives
+// a file, an event a line.
 func rewrite(path string, stays func(trace.FileEvent) bool) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
