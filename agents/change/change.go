@@ -27,7 +27,8 @@ const (
 // and the patch is empty.
 //
 // A hunk's id stays while other hunks come and go: it is made of the hunk's lines
-// and the ones beside it.
+// and the ones beside it. The time grows with the lines times the
+// edits, of which maxEdits are looked for.
 func Of(uri, rel string, old, text *string) activity.Change {
 	c := activity.Change{URI: uri, Kind: "edit", Hunks: []activity.Hunk{}}
 	switch {
@@ -54,7 +55,7 @@ func Of(uri, rel string, old, text *string) activity.Change {
 
 // AcceptedHunks returns those hunks that made the original the baseline, as kept, with
 // their ranges in the text that followed it. One whose lines changed again since
-// is left out.
+// is left out. It is never nil.
 func AcceptedHunks(original, baseline, text *string) []activity.Hunk {
 	hunks := []activity.Hunk{}
 	if original == nil || baseline == nil || text == nil || same(original, baseline) {
@@ -75,10 +76,10 @@ func AcceptedHunks(original, baseline, text *string) []activity.Hunk {
 }
 
 // Link is a symbolic link as this package has it: no text, so that it is kept or
-// undone as a whole, and never the same as a file.
+// undone as a whole, and never the same as a file. The NUL makes it opaque.
 func Link(target string) string { return "\x00link to " + target }
 
-// difference is two texts and what lies between them.
+// difference is two texts and what lies between them. It is made once and only read.
 type difference struct {
 	a, b   []string // lines; one each where the whole is one piece
 	spans  []span
@@ -87,7 +88,8 @@ type difference struct {
 	opaque bool     // it is not text
 }
 
-// between returns the difference of two texts that are not the same.
+// between returns the difference of two texts that are not the same. It must not be
+// asked of two that are both absent.
 func between(old, text *string) difference {
 	var d difference
 	d.opaque = opaque(old) || opaque(text)
@@ -110,6 +112,7 @@ func between(old, text *string) difference {
 	return d
 }
 
+// part is a file as a list for nameOf: none, or its whole text.
 func part(text *string) []string {
 	if text == nil {
 		return nil
@@ -117,6 +120,7 @@ func part(text *string) []string {
 	return []string{*text}
 }
 
+// linesOf returns the lines of a file; none where there is none.
 func linesOf(text *string) []string {
 	if text == nil {
 		return nil
@@ -138,6 +142,7 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
+// label is how a patch names a side: /dev/null where there is no file, as git has it.
 func label(side, rel string, text *string) string {
 	if text == nil {
 		return "/dev/null"
@@ -199,6 +204,8 @@ func rows(list []string) []uint32 {
 	return out
 }
 
+// wholeLines is the range from the beginning of one line to that of another, which are numbers of
+// lines of the text; row is of rows.
 func wholeLines(row []uint32, first, last int) definition.Range {
 	at := func(i int) definition.Position { return definition.Position{Line: row[min(i, len(row)-1)]} }
 	return definition.Range{Start: at(first), End: at(last)}

@@ -15,7 +15,8 @@ type span struct{ a0, a1, b0, b1 int }
 // difference to be looked for; it bounds time and memory (some 35 MB).
 const maxEdits = 4096
 
-// lines returns the lines of a text with their ends.
+// lines returns the lines of a text with their ends. A last line without an end is a
+// line, too.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -54,7 +55,8 @@ func diff(a, b []string) []span {
 	return spans
 }
 
-// intern gives equal lines equal numbers.
+// intern gives equal lines equal numbers. Comparing numbers is what makes the search
+// fast.
 func intern(a, b []string) (x, y []int32) {
 	numbers := make(map[string]int32, len(a))
 	number := func(list []string) []int32 {
@@ -152,7 +154,8 @@ func apart(a, b []int32) int {
 	return n
 }
 
-// near returns some difference, soon.
+// near returns some difference, soon. It needs little time and memory, whatever the
+// texts are.
 func near(a, b []string) []span {
 	var spans []span
 	for _, d := range lcs.DiffLines(a, b) {

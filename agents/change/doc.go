@@ -13,4 +13,11 @@
 // ends are parts of lines, and a last line without one is another line than the
 // same with one. A file that appears or goes away, and one that is not text, is
 // one hunk.
+//
+// # What holds
+//
+// The ids of hunks do not change when others are kept or undone ([Of]); hunks are
+// independent of each other ([diff]): keeping one and undoing another come to the same
+// in either order. Where a difference is larger than maxEdits lines that is not
+// promised. TestLaws holds all of it.
 package change

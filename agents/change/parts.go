@@ -4,7 +4,8 @@ import "strings"
 
 // Parts takes apart a patch that [Of] made of a text file: the lines of each of its
 // pending hunks, in their order, with those that stand beside it. A file that is no
-// text, and an empty one, has none.
+// text, and an empty one, has none. They have the order of the hunks that Of returned
+// with the patch, so the n-th part is of the n-th hunk.
 func Parts(patch string) []string {
 	lines := strings.Split(strings.TrimSuffix(patch, "\n"), "\n")
 	var parts []string

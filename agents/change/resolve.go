@@ -7,7 +7,8 @@ import (
 
 // Conflict says why a hunk was left as it is.
 type Conflict struct {
-	Hunk string // "" for the whole file
+	// The id; "" for the whole file.
+	Hunk string
 	Why  string // a sentence for people
 }
 
@@ -21,7 +22,8 @@ const (
 )
 
 // Keep returns the baseline with some of the hunks that made it after: those that
-// are named, or all for none. An id that no hunk has is a conflict.
+// are named, or all for none. An id that no hunk has is a conflict. It returns baseline
+// itself where nothing was chosen. The other hunks stay pending under their ids.
 func Keep(baseline, after *string, ids []string) (*string, []Conflict) {
 	d, chosen, conflicts := choose(baseline, after, ids)
 	switch {
@@ -47,6 +49,8 @@ func Keep(baseline, after *string, ids []string) (*string, []Conflict) {
 
 // Merge returns the baseline with those of the hunks that made text of it which
 // are no part of what made text of another baseline: somebody accepted them there.
+// Where a file came or went on the way there is nothing to take over in part, and the
+// result is the baseline.
 func Merge(baseline, other, text *string) *string {
 	switch {
 	case same(baseline, text), same(other, text):
@@ -81,7 +85,9 @@ func Merge(baseline, other, text *string) *string {
 // text, is brought back only if it is as the agent left it.
 //
 // Undone are the ids of the hunks that are not in the result, also of those that
-// the person took out by hand.
+// the person took out by hand. now is returned as it is where nothing could be undone.
+// Whoever writes the result compares the file with now first: it may have changed
+// since.
 func Undo(baseline, after, now *string, ids []string) (result *string, undone []string, conflicts []Conflict) {
 	d, chosen, conflicts := choose(baseline, after, ids)
 	if !slices.Contains(chosen, true) {
@@ -136,7 +142,8 @@ func Undo(baseline, after, now *string, ids []string) (result *string, undone []
 // Rebase returns the baseline with what made now of after, which the person did:
 // so the difference between the baseline and now is the agent's alone. Where the
 // person changed lines of one of the agent's hunks, the whole of it is theirs. A
-// file that came or went on one of the sides is theirs altogether.
+// file that came or went on one of the sides is theirs altogether. It is asked whenever
+// a file is found to be otherwise than the agent left it.
 func Rebase(baseline, after, now *string) *string {
 	switch {
 	case same(after, now):
@@ -200,8 +207,10 @@ func (r region) touches(other region) bool {
 	return r.from < other.end() && other.from < r.end()
 }
 
+// empty reports a place between lines.
 func (r region) empty() bool { return r.from == r.to }
 
+// end is where a region ends for others: behind the last line that has no end there is no place.
 func (r region) end() int {
 	if r.open {
 		return r.to + 1
@@ -223,12 +232,14 @@ func (r region) with(other region) region {
 func (d *difference) before(s span) region { return region{s.a0, s.a1, d.open(s)} }
 func (d *difference) after(s span) region  { return region{s.b0, s.b1, d.open(s)} }
 
+// open reports a span that takes in a last line without an end, in one of the texts.
 func (d *difference) open(s span) bool {
 	loose := func(list []string) bool { return len(list) > 0 && !strings.HasSuffix(list[len(list)-1], "\n") }
 	return loose(d.a[s.a0:s.a1]) || loose(d.b[s.b0:s.b1])
 }
 
-// differ returns the difference of two texts by lines.
+// differ returns the difference of two texts by lines. It takes texts for text, and a
+// file that is not there for an empty one.
 func differ(old, text *string) difference {
 	d := difference{a: linesOf(old), b: linesOf(text)}
 	d.spans = diff(d.a, d.b)
@@ -261,7 +272,8 @@ func (d *difference) became(r region, list []string) bool {
 	return false
 }
 
-// choose returns the difference of two texts and which of its spans are meant.
+// choose returns the difference of two texts and which of its spans are meant. No ids
+// mean all.
 func choose(baseline, after *string, ids []string) (d difference, chosen []bool, conflicts []Conflict) {
 	if !same(baseline, after) {
 		d = between(baseline, after)
@@ -281,12 +293,14 @@ func choose(baseline, after *string, ids []string) (d difference, chosen []bool,
 	return d, chosen, conflicts
 }
 
+// write appends lines.
 func write(b *strings.Builder, list []string) {
 	for _, l := range list {
 		b.WriteString(l)
 	}
 }
 
+// text is a text that was written.
 func text(b *strings.Builder) *string {
 	s := b.String()
 	return &s

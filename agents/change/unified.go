@@ -8,7 +8,7 @@ import (
 // around is how many lines a patch shows before and after what changed.
 const around = 3
 
-// unifiedDiff returns a difference as a patch.
+// unifiedDiff returns a difference as a patch. It is what git apply takes.
 func unifiedDiff(from, to string, d difference) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- %s\n+++ %s\n", from, to)
@@ -26,7 +26,8 @@ func unifiedDiff(from, to string, d difference) string {
 	return b.String()
 }
 
-// section writes spans that stand together.
+// section writes spans that stand together. Spans with up to twice around lines between
+// them share one section.
 func section(b *strings.Builder, d difference, spans []span) {
 	first, last := spans[0], spans[len(spans)-1]
 	lead := min(around, first.a0)
@@ -60,6 +61,7 @@ func extent(b *strings.Builder, from, to int) {
 	}
 }
 
+// put writes lines with a sign each; one without an end has git's note about that.
 func put(b *strings.Builder, sign byte, list []string) {
 	for _, l := range list {
 		b.WriteByte(sign)

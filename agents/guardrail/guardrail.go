@@ -1,6 +1,14 @@
 // Package guardrail judges what goes in and out of an agent (spec 6.1): by a JSON
 // Schema, and by validators. A guard that cannot judge lets nothing pass: an error of a
 // validator is a finding of its own.
+//
+// # Use
+//
+// A run makes a [Guard] of each entry of its agent's file with [New] and asks them in
+// the order of the file ([Guard.Judge]). What follows from a finding (reject, repair,
+// warn) is the run's business; see run/guards.go. The validators that need more than a
+// text (executables, other agents, what is secret) are functions of [Config], which
+// package agents fills in.
 package guardrail
 
 import (
@@ -20,7 +28,7 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Subject is what a guard judges.
+// Subject is what a guard judges. Guards only read it.
 type Subject struct {
 	Text   string          // what the agent was asked, or what it said
 	Output json.RawMessage // its structured result; nil without
@@ -28,21 +36,25 @@ type Subject struct {
 }
 
 // Validator judges a result, or a text as JSON. Without findings it passes. The error
-// says why it could not be judged.
+// says why it could not be judged. It should return soon after ctx ends; it may be
+// called from several goroutines.
 type Validator func(ctx context.Context, output json.RawMessage) ([]activity.GuardError, error)
 
 // Config is what guards need of the program. Functions that are nil are validators that
-// there are not.
+// there are not. They are called with the context of Judge, and may block.
 type Config struct {
 	// Command runs an executable that was found with arguments, input on its standard
-	// input.
+	// input. It must end what it started when ctx ends, and print no more than
+	// MaxOutput counts.
 	Command func(ctx context.Context, path string, args []string, input []byte) (tool.Ended, error)
 	// Find returns the path of an executable: of command: as it was written there, of a
 	// bare name (bare) the one in a folder of validators; "" for none.
 	Find func(name string, bare bool) string
-	// Agent has another agent judge.
+	// Agent has another agent judge. It is a run of its own, below the one that is
+	// judged.
 	Agent func(ctx context.Context, name string, output json.RawMessage) ([]activity.GuardError, error)
 	// Secret says what a text holds that must not leave the machine; "" for nothing.
+	// The answer names a kind of secret and not the secret.
 	Secret func(ctx context.Context, text string) (string, error)
 	// Disaster says why a shell command would destroy something; "" for one that would not.
 	Disaster func(command string) string
@@ -58,7 +70,8 @@ type Guard struct {
 	judge  func(ctx context.Context, s Subject) ([]activity.GuardError, error)
 }
 
-// New returns a guard. One whose validator there is not fails each time.
+// New returns a guard. One whose validator there is not fails each time. Nothing is
+// compiled or looked up on disk but the executable of a bare name.
 func New(g definition.Guard, c Config) *Guard {
 	guard := &Guard{Guard: g, config: c}
 	guard.schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return tool.CompileSchema(g.Schema, true) })
@@ -70,7 +83,9 @@ func New(g definition.Guard, c Config) *Guard {
 
 // Judge returns what is wrong with a subject: nothing where it passes. A subject that
 // could not be judged has failed, for that reason: broken is true then, and no other
-// output would help.
+// output would help. It blocks for its validator: Patience for an executable, as long
+// as ctx for an agent. A schema is judged first, and a validator only where that has
+// found nothing.
 func (g *Guard) Judge(ctx context.Context, s Subject) (found []activity.GuardError, broken bool) {
 	if g.Schema != nil {
 		value, err := s.value()
@@ -128,12 +143,14 @@ func (g *Guard) validator(name string) func(context.Context, Subject) ([]activit
 }
 
 // asJSON has a validator judge the result, or the text where there is none, as JSON: a
-// text that is JSON itself as what it is.
+// text that is JSON itself as what it is. It is what an executable reads on its
+// standard input, too.
 func asJSON(v Validator) func(context.Context, Subject) ([]activity.GuardError, error) {
 	return func(ctx context.Context, s Subject) ([]activity.GuardError, error) { return v(ctx, s.json()) }
 }
 
-// expression is the validator expr:.
+// expression is the validator expr:. It knows the values of conditions and output. It
+// is compiled at its first use.
 func expression(text string) func(context.Context, Subject) ([]activity.GuardError, error) {
 	compile := sync.OnceValues(func() (*condition.Condition, error) { return condition.Compile(text) })
 	return func(_ context.Context, s Subject) ([]activity.GuardError, error) {

@@ -14,7 +14,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// body returns a text without the code fence around it.
+// body returns a text without the code fence around it. A fence with a language is
+// taken off, too; text beside it leaves it as it is.
 func body(text string) string {
 	text = strings.TrimSpace(text)
 	inner, opens := strings.CutPrefix(text, "```")
@@ -62,7 +63,9 @@ func (s Subject) all() string {
 	return s.Text
 }
 
-// texts returns the texts in the subject: itself, or those of its result.
+// texts returns the texts in the subject: itself, or those of its result. Names of
+// members are texts as well: a secret may stand there. They are sorted, so that the
+// first finding is the same each time.
 func (s Subject) texts() []string {
 	var value any
 	if s.Output == nil || json.Unmarshal(s.Output, &value) != nil {
@@ -90,10 +93,13 @@ func (s Subject) texts() []string {
 	return found
 }
 
-// maxErrors is how many findings a guard tells.
+// maxErrors is how many findings a guard tells. More would only fill the model's
+// window.
 const maxErrors = 20
 
-// misfits returns what does not fit a schema, a finding for each place, in order.
+// misfits returns what does not fit a schema, a finding for each place, in order. The
+// leaves of the validator's tree are the findings: their parents only say that
+// something below does not fit. Messages are cut to 300 characters.
 func misfits(err error) []activity.GuardError {
 	if err == nil {
 		return nil
@@ -148,7 +154,7 @@ func misfits(err error) []activity.GuardError {
 	return found
 }
 
-// pointer returns a JSON pointer.
+// pointer returns a JSON pointer. It is RFC 6901; "" is the whole.
 func pointer(way []string) string {
 	var b strings.Builder
 	for _, name := range way {

@@ -16,13 +16,15 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// Patience is how long a validator may take (spec 6.1).
+// Patience is how long a validator may take (spec 6.1). It is for executables; what
+// takes longer is an error of the validator, so the output is refused.
 const Patience = 30 * time.Second
 
 // MaxOutput is how much a command may print on each stream, in bytes. More is an error.
 const MaxOutput = 64 << 10
 
-// builtin returns one of the validators that are in the program.
+// builtin returns one of the validators that are in the program. max-length(n) counts
+// characters of the whole output.
 func (g *Guard) builtin(name string) func(context.Context, Subject) ([]activity.GuardError, error) {
 	switch {
 	case name == "no-secrets":
@@ -44,7 +46,8 @@ func (g *Guard) builtin(name string) func(context.Context, Subject) ([]activity.
 }
 
 // noSecrets finds credentials: those of the workspace and of the program, and what
-// looks like one. What it found is not told.
+// looks like one. What it found is not told. The texts are judged one by one and the
+// output as a whole, since a secret may be escaped in JSON.
 func (g *Guard) noSecrets(ctx context.Context, s Subject) ([]activity.GuardError, error) {
 	if g.config.Secret == nil {
 		return nil, errors.New("secrets are not known here")
@@ -131,7 +134,8 @@ func commandsIn(text string, places []*regexp.Regexp, every bool) []string {
 
 // command returns the validator of an executable (spec 6.1): it gets the output on its
 // standard input, exit code 0 passes, 2 fails with what it wrote to standard error, any
-// other is an error.
+// other is an error. It has Patience. Too much output is an error and not a finding: it
+// was not read to its end.
 func (g *Guard) command(text string, bare bool) Validator {
 	return func(ctx context.Context, output json.RawMessage) ([]activity.GuardError, error) {
 		words := []string{text}
@@ -171,6 +175,7 @@ func (g *Guard) command(text string, bare bool) Validator {
 }
 
 // split takes a command apart into words, which may be in quotes. Nothing is expanded.
+// There are no escapes; a quote that does not end goes on to the end of the text.
 func split(text string) []string {
 	var words []string
 	var word strings.Builder

@@ -1,5 +1,15 @@
 // Package handoff passes control from one agent to another (spec 5.2): the tools
 // that offer it, the checks before it happens, and what the successor is told.
+//
+// # Use
+//
+// A run makes a [List] of [New] entries from its agent's file and offers their tools
+// beside the agent's own. When the model calls one, and the batch's other calls have
+// ended, [Transfer.Check] says who the successor is and what goes with it, or why not.
+// [Tell] and [Quote] write what the successor reads. The package starts no run and
+// writes no event: package agents does, by what is returned here.
+//
+// Everything is a function of values, safe for concurrent use once it was made.
 package handoff
 
 import (
@@ -17,28 +27,37 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// User is the target that stands for a person.
+// User is the target that stands for a person. It has no run: a transfer to it ends the
+// chain, and the person goes on.
 const User = "user"
 
 // prefix begins the name of each tool that hands over.
 const prefix = "transfer_to_"
 
-// Code says why a transfer was refused.
+// Code says why a transfer was refused. It is part of the protocol (handoff.rejected)
+// and of what the model reads.
 type Code string
 
 // The codes, in the order of their checks.
 const (
+	// the agent's file does not list the target
 	PermissionDenied Code = "PERMISSION_DENIED"
-	AgentNotFound    Code = "AGENT_NOT_FOUND"
-	ConditionNotMet  Code = "CONDITION_NOT_MET"
-	InvalidPayload   Code = "INVALID_PAYLOAD"
+	// the target is not there, or may not be handed over to
+	AgentNotFound Code = "AGENT_NOT_FOUND"
+	// the entry's condition is false, or cannot be judged
+	ConditionNotMet Code = "CONDITION_NOT_MET"
+	// the arguments do not fit the entry's schema
+	InvalidPayload Code = "INVALID_PAYLOAD"
+	// the chain has as many agents as are allowed
 	MaxDepthExceeded Code = "MAX_DEPTH_EXCEEDED"
-	CircularHandoff  Code = "CIRCULAR_HANDOFF"
+	// the target had control before in this chain
+	CircularHandoff Code = "CIRCULAR_HANDOFF"
 )
 
 // Refusal is why a transfer does not happen. Its message is for the model.
 type Refusal struct {
-	Code    Code
+	Code Code
+	// The target: its full name where it was found, else as it was asked for.
 	To      string
 	Message string
 }
@@ -46,14 +65,16 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
+// refuse returns a refusal whose message is a sentence for the model.
 func refuse(code Code, to, format string, args ...any) *Refusal {
 	return &Refusal{code, to, fmt.Sprintf(format, args...)}
 }
 
-// Target is what is known of an agent that control may pass to.
+// Target is what is known of an agent that control may pass to. Title is for people,
+// Description for models; both may be "".
 type Target struct{ Title, Description string }
 
-// Entry is one entry of an agent's handoffs.
+// Entry is one entry of an agent's handoffs. It never changes after New.
 type Entry struct {
 	definition.Handoff
 
@@ -64,7 +85,9 @@ type Entry struct {
 }
 
 // New returns an entry. A target that nobody knows is zero: the entry is there all
-// the same, so that a transfer to it says why it is refused.
+// the same, so that a transfer to it says why it is refused. A condition that does not
+// compile makes an entry whose condition never holds: the finding about it is of the
+// file.
 func New(h definition.Handoff, target Target) *Entry {
 	e := &Entry{Handoff: h}
 	if h.Condition != "" {
@@ -80,6 +103,7 @@ func New(h definition.Handoff, target Target) *Entry {
 // names as name or folder:name.
 //
 // Providers take names of up to 64 bytes: the end of a longer one is a digest of it.
+// Two names that begin alike stay apart by that digest.
 func ToolName(to string) string {
 	name := FullName(to)
 	if len(name) <= maxToolName {
@@ -91,6 +115,7 @@ func ToolName(to string) string {
 // FullName is ToolName in full, as lists of tools and rules write it.
 func FullName(to string) string { return prefix + to[strings.LastIndexByte(to, ':')+1:] }
 
+// maxToolName is the longest name of a tool that providers take.
 const maxToolName = 64 // bytes
 
 // Spec says how the tool of the entry is offered.
@@ -118,6 +143,8 @@ func (e *Entry) describe(target Target) string {
 
 // parameters is the schema of the tool's arguments. The properties of the payload
 // stand beside reason, context and summary; what else its schema says holds too.
+// additionalProperties is false where the schema of the payload does not say, so that a
+// model which invents a member is told.
 func (e *Entry) parameters() json.RawMessage {
 	text := func(about string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"type":"string","description":%q}`, about))
@@ -152,7 +179,9 @@ func (e *Entry) parameters() json.RawMessage {
 }
 
 // Holds reports whether the entry's condition holds; one without a condition always
-// does. The error, a clause, is why it cannot be judged; it does not hold then.
+// does. The error, a clause, is why it cannot be judged; it does not hold then. values
+// are those of the conversation, by the names that conditions use (spec 5.2); they are
+// only read.
 func (e *Entry) Holds(values map[string]any) (bool, error) {
 	switch {
 	case e.broken != nil:
@@ -168,7 +197,7 @@ type List []*Entry
 
 // TargetOf returns the name of the agent that a tool hands over to, as it is written
 // there; false for another tool. The model may write handoff_to_ for transfer_to_,
-// and dashes for underscores.
+// and dashes for underscores. It does not say whether the agent may: Find does.
 func TargetOf(name string) (to string, ok bool) {
 	for _, p := range [...]string{prefix, "handoff_to_", "transfer-to-", "handoff-to-"} {
 		if to, ok := strings.CutPrefix(name, p); ok && to != "" {
@@ -179,7 +208,8 @@ func TargetOf(name string) (to string, ok bool) {
 }
 
 // Find returns the entry that a model means by the name of an agent, also where it
-// has underscores for dashes; nil for none.
+// has underscores for dashes; nil for none. The exact name goes before the one with
+// underscores.
 func (l List) Find(to string) *Entry {
 	plain := func(name string) string { return strings.ReplaceAll(name, "-", "_") }
 	for _, same := range []func(e *Entry) bool{
@@ -197,7 +227,7 @@ func (l List) Find(to string) *Entry {
 
 // Automatic returns the first entry that passes control on by itself when the
 // agent's work is done, nil for none. bad is told of each condition that cannot be
-// judged.
+// judged. bad must not be nil; one that cannot be judged does not hold.
 func (l List) Automatic(values map[string]any, bad func(e *Entry, why error)) *Entry {
 	for _, e := range l {
 		if e.When != "auto" {
@@ -214,7 +244,8 @@ func (l List) Automatic(values map[string]any, bad func(e *Entry, why error)) *E
 	return nil
 }
 
-// Message is what goes with a transfer.
+// Message is what goes with a transfer. It is what a model wrote, and is quoted to the
+// successor as information.
 type Message struct {
 	Reason  string          `json:"reason"`
 	Context string          `json:"context,omitempty"`
@@ -222,7 +253,7 @@ type Message struct {
 	Payload json.RawMessage `json:"payload,omitempty"` // nil for none
 }
 
-// Transfer is one that was asked for.
+// Transfer is one that was asked for. Its values are only read.
 type Transfer struct {
 	Entry  *Entry          // nil for one that the agent's list does not have
 	To     string          // as the model wrote it
@@ -237,6 +268,11 @@ type Transfer struct {
 
 // Check returns what goes with a transfer and the name of the successor; or why the
 // transfer is refused, by the first check that fails.
+//
+// The order is that of the codes, so what an agent may not do at all is said before
+// what it did wrong. Resolve may look agents up and is called once, for an entry whose
+// target is no person; everything else is computed. With a refusal name and m are what
+// is known so far and mean nothing.
 func (t *Transfer) Check() (name string, m Message, refused *Refusal) {
 	e := t.Entry
 	if e == nil {
@@ -276,7 +312,8 @@ func (t *Transfer) Check() (name string, m Message, refused *Refusal) {
 }
 
 // read takes the arguments of the tool apart. Without any, for a transfer that
-// happens by itself, an entry must not need a payload.
+// happens by itself, an entry must not need a payload. The payload is what the tool's
+// own three arguments leave.
 func (e *Entry) read(args json.RawMessage) (m Message, err error) {
 	if args == nil {
 		m.Reason = "its work is done"
@@ -312,5 +349,5 @@ func (e *Entry) read(args json.RawMessage) (m Message, err error) {
 	return m, err
 }
 
-// Chain is a chain of agents as people and models read it.
+// Chain is a chain of agents as people and models read it. It begins with the person.
 func Chain(agents []string) string { return strings.Join(append([]string{User}, agents...), " → ") }

@@ -7,7 +7,8 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// Story is what a successor is told of how it came to have control.
+// Story is what a successor is told of how it came to have control. It is made when the
+// successor begins, and again from the log when it is taken up.
 type Story struct {
 	From    string
 	Chain   []string // the agents up to the successor, it last
@@ -15,7 +16,8 @@ type Story struct {
 	History string // the conversation so far, as [Quote] has it; "" = it is not passed over
 }
 
-// Tell returns what a successor's system instruction says of the handoff.
+// Tell returns what a successor's system instruction says of the handoff. Several lines
+// are quoted, so that none of them reads as a part of the instruction.
 func Tell(s Story) string {
 	var b strings.Builder
 	b.WriteString("# Handoff\n\n")
@@ -49,7 +51,9 @@ const left = "> [what came before is left out]"
 const maxLine = 4000
 
 // Quote returns a conversation as quoted text of at most so many tokens, from which
-// the oldest is left out.
+// the oldest is left out. The lines count from the end: what was said last matters
+// most. It returns "" where there is nothing to quote. The limit is an estimate, and a
+// line longer than maxLine is cut.
 func Quote(agent string, messages []model.Message, tokens int) string {
 	var lines []string
 	for _, m := range messages {

@@ -19,12 +19,14 @@ import (
 	"github.com/agentls/agentls/internal/git"
 )
 
-// view is what a look saw.
+// view is what a look saw. It is not changed afterwards.
 type view struct {
-	tree   string
-	large  map[string]largeFile // files that are left out since they are too large, by path
-	nested []string             // repositories inside of the folder
-	head   string               // the commit that the project's git is at; "" if that is not known
+	// the id of git's tree
+	tree  string
+	large map[string]largeFile // files that are left out since they are too large, by path
+	// Their paths from the root of the work tree, with slashes.
+	nested []string // repositories inside of the folder
+	head   string   // the commit that the project's git is at; "" if that is not known
 }
 
 // largeFile is how a file looks that is left out.
@@ -33,17 +35,22 @@ type largeFile struct {
 	changed time.Time
 }
 
-// forced are the files that the project tracks although they are ignored.
+// forced are the files that the project tracks although they are ignored. They are read
+// anew when the project's index has changed.
 type forced struct {
 	index string // how the project's index looked
 	paths []string
 }
 
-// lookTimeout bounds one git of a look; the first stores the whole folder.
+// lookTimeout bounds one git of a look; the first stores the whole folder. Later looks
+// store what changed and take a moment.
 const lookTimeout = 5 * time.Minute
 
 // look brings the index up to what lies in the folder and returns what it saw. The
-// folder's mu and lock are held.
+// folder's mu and lock are held. Available asks again after a failure, by what is noted
+// in looked and why. The steps: what may differ, what of it is stored and what
+// forgotten, the index, the tree. Files that change meanwhile are as they were at some
+// moment of the look.
 func (f *folder) look(ctx context.Context) (v *view, err error) {
 	defer func() {
 		f.looked, f.why = f.store.Now(), ""
@@ -78,17 +85,20 @@ func (f *folder) look(ctx context.Context) (v *view, err error) {
 	return v, nil
 }
 
+// tooMany is the error of a folder with more files than Limits.Files.
 func (f *folder) tooMany() error {
 	return fault.New(fault.Unavailable, "snapshot.look", "%s has more than %d files that git does not ignore",
 		f.path, f.store.Limits.Files)
 }
 
+// git runs a command in the folder's repository, for lookTimeout at most.
 func (f *folder) git(ctx context.Context, c git.Command) ([]byte, error) {
 	c.Timeout = lookTimeout
 	return f.repository.Run(ctx, c)
 }
 
-// candidates returns the paths that may differ from the index.
+// candidates returns the paths that may differ from the index. Deciding here what git
+// need not store keeps a look at an unchanged folder cheap.
 func (f *folder) candidates(ctx context.Context, v *view) ([]string, error) {
 	found := make(map[string]bool)
 	list := func(entry string) error {
@@ -130,13 +140,15 @@ func (f *folder) addScope(args []string) []string {
 	return append(args, "--", f.scope)
 }
 
+// isFile reports a regular file; a link is none.
 func isFile(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
 // findForced reads the project's own index, and nothing else of its .git, for
-// what it tracks and ignores. An index that our git cannot read has none.
+// what it tracks and ignores. An index that our git cannot read has none. Links are not
+// followed, nor is a .git that is a file: it may lead anywhere.
 func (f *folder) findForced(ctx context.Context) error {
 	index := filepath.Join(f.root, ".git", "index")
 	dir, err := os.Lstat(filepath.Join(f.root, ".git"))
@@ -163,7 +175,8 @@ func (f *folder) findForced(ctx context.Context) error {
 	return err
 }
 
-// list calls each for the entries of a list that git prints.
+// list calls each for the entries of a list that git prints. Entries end with NUL (-z),
+// so that names may have any other character.
 func (f *folder) list(ctx context.Context, c git.Command, each func(entry string) error) error {
 	c.Output = func(r io.Reader) error {
 		in := bufio.NewReaderSize(r, 1<<16)
@@ -184,7 +197,9 @@ func (f *folder) list(ctx context.Context, c git.Command, each func(entry string
 	return err
 }
 
-// sort tells what is to be stored from what is to be forgotten.
+// sort tells what is to be stored from what is to be forgotten. What is not there any
+// more, lies behind a link, is no file or is too large is forgotten. The error is
+// Unavailable: more is new than Limits.Folder.
 func (f *folder) sort(paths []string, v *view) (adds, removes []string, err error) {
 	links := make(map[string]bool) // whether a folder is reached through a link
 	total := int64(0)
@@ -226,7 +241,8 @@ func (f *folder) throughLink(dir string, known map[string]bool) bool {
 	return is
 }
 
-// update stores files and forgets others.
+// update stores files and forgets others. What cannot be read is left out, and the rest
+// tried again: git stores all or nothing of a list.
 func (f *folder) update(ctx context.Context, adds, removes []string) error {
 	if len(removes) > 0 {
 		c := git.Command{Args: []string{"update-index", "-z", "--force-remove", "--stdin"}, Input: lines(removes)}
@@ -271,6 +287,7 @@ func (f *folder) readable(path string) bool {
 	return file.Close() == nil
 }
 
+// lines joins paths as git reads them with -z.
 func lines(paths []string) []byte {
 	var b bytes.Buffer
 	for _, path := range paths {
@@ -280,7 +297,8 @@ func lines(paths []string) []byte {
 	return b.Bytes()
 }
 
-// entries is how many files the index has, which its head says.
+// entries is how many files the index has, which its head says. It is 0 where there is
+// no index.
 func (f *folder) entries() int {
 	file, err := os.Open(filepath.Join(f.dir, "index"))
 	if err != nil {
@@ -294,7 +312,8 @@ func (f *folder) entries() int {
 	return int(binary.BigEndian.Uint32(head[8:]))
 }
 
-// stamp is how a file looks, to tell whether it was written since.
+// stamp is how a file looks, to tell whether it was written since. It is size, time and
+// inode, as git itself tells; the number of the inode is what a rename changes.
 func stamp(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -304,7 +323,8 @@ func stamp(path string) string {
 }
 
 // headOf returns the commit that a repository is at, as its files say; "" where
-// they do not say it plainly.
+// they do not say it plainly. It runs no git in the project, whose configuration could
+// have it run programs.
 func headOf(root string) string {
 	read := func(rel string) string {
 		path := filepath.Join(root, ".git", filepath.FromSlash(rel))

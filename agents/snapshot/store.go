@@ -19,11 +19,13 @@ import (
 
 // Config is what a Store needs. Paths are absolute and canonical.
 type Config struct {
-	Dir     string   // of the repositories; made when the first is needed
-	Home    string   // the person's; "" if it is not known
+	Dir  string // of the repositories; made when the first is needed
+	Home string // the person's; "" if it is not known
+	// It has PATH; git's own variables are not taken from it (internal/git).
 	Environ []string // to find git in, as os.Environ has it
-	Now     func() time.Time
-	Limits  Limits
+	// Must not be nil.
+	Now    func() time.Time
+	Limits Limits
 }
 
 // Limits bound what is looked at and kept. A zero is the usual value.
@@ -34,6 +36,7 @@ type Limits struct {
 	Command int64 // bytes of what one command changed: 256 MiB
 }
 
+// withDefaults returns the limits with the usual values for zeros.
 func (l Limits) withDefaults() Limits {
 	if l.Files == 0 {
 		l.Files = 100_000
@@ -51,11 +54,14 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Store looks at workspace folders. It is safe for concurrent use; make one for
-// each daemon with [New].
+// each daemon with [New]. Errors are sentences for people
+// (kind Unavailable where trying again may help), or the context's cause.
 type Store struct {
 	Config
-	mu      sync.Mutex
-	git     *git.Program
+	mu sync.Mutex
+	// found at the first need; guarded by mu, as folders
+	git *git.Program
+	// by path; never removed
 	folders map[string]*folder
 }
 
@@ -71,7 +77,8 @@ const retryAfter = time.Minute
 
 // Available reports whether what a command changes in a folder can be undone; why
 // not is for people. The first time it looks at the folder, which takes a moment
-// for each thousand files.
+// for each thousand files. An answer that there is one is kept as long as looks
+// succeed; a failure for retryAfter.
 func (s *Store) Available(ctx context.Context, path string) (ok bool, why string) {
 	f, err := s.folder(ctx, path)
 	if err != nil {
@@ -91,7 +98,9 @@ func (s *Store) Available(ctx context.Context, path string) (ok bool, why string
 	return true, ""
 }
 
-// folder returns a folder that can be looked at. The error is for people.
+// folder returns a folder that can be looked at. The error is for people. It makes the
+// repository the first time, and runs no git but to find its version. s.mu is held
+// meanwhile, so two callers make one.
 func (s *Store) folder(ctx context.Context, path string) (*folder, error) {
 	const op = "snapshot.folder"
 	s.mu.Lock()
@@ -148,7 +157,8 @@ func rootOf(path, home string) (root, scope string) {
 	}
 }
 
-// folder is one workspace folder and the repository of its snapshots.
+// folder is one workspace folder and the repository of its snapshots. mu is taken
+// before the lock of other daemons.
 type folder struct {
 	store      *Store
 	path       string // the workspace folder
@@ -173,7 +183,8 @@ type folder struct {
 const oldest = 7 * 24 * time.Hour
 
 // create makes the repository if there is none, and takes away what an earlier
-// daemon left.
+// daemon left. It is made of files, without git init, so that no template and no
+// configuration of the person's has a part in it.
 func (f *folder) create(now time.Time) error {
 	for _, name := range []string{"objects", "refs/heads", "refs/pending", "info"} {
 		if err := os.MkdirAll(filepath.Join(f.dir, filepath.FromSlash(name)), 0o700); err != nil {
@@ -209,7 +220,9 @@ func (f *folder) create(now time.Time) error {
 	return err
 }
 
-// withLock does something while no other daemon looks at the folder.
+// withLock does something while no other daemon looks at the folder. It waits two
+// minutes for another daemon, and ends with ctx. Begin and End must see the same
+// folder, so f.mu is held around it.
 func (f *folder) withLock(ctx context.Context, do func() error) error {
 	const wait, pause = 2 * time.Minute, 5 * time.Millisecond
 	limited, cancel := context.WithTimeout(ctx, wait)
@@ -229,7 +242,8 @@ func (f *folder) withLock(ctx context.Context, do func() error) error {
 // name is a path of git as it is on this machine.
 func (f *folder) name(rel string) string { return filepath.Join(f.root, filepath.FromSlash(rel)) }
 
-// relative is a path as git names it.
+// relative is a path as git names it. It is the path itself where it does not lie below
+// the root.
 func (f *folder) relative(path string) string {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil {

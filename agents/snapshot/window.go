@@ -33,6 +33,7 @@ const (
 // Side is a file before or after a command.
 type Side struct {
 	Mode Mode
+	// The content; nil where there is no file, where it is lost, and where Digest is set.
 	Data []byte
 	// Digest is set instead of Data where somebody said what they had written
 	// ([Store.Wrote]): the hex SHA-256 of what the command found.
@@ -43,11 +44,13 @@ type Side struct {
 type Change struct {
 	Path          string // absolute
 	Before, After Side
-	// Lost says why the contents are not known, for people: nothing can be undone.
+	// Lost says why the contents are not known, for people: nothing can be undone. "" =
+	// they are known.
 	Lost string
 }
 
-// Window is the time of one command. Make it with [Store.Begin], and end it.
+// Window is the time of one command. Make it with [Store.Begin], and end it. It serves
+// one goroutine. One that is not ended keeps its references until they are old.
 type Window struct {
 	store *Store
 	parts []*window
@@ -63,7 +66,8 @@ type window struct {
 // Begin looks at folders before a command whose id, unique for a person, says whose
 // changes they are if the daemon does not live to end it ([Store.Recover]). What a
 // command can destroy from here on is on stable storage. The error says for
-// people why a folder cannot be looked at; nothing is begun then.
+// people why a folder cannot be looked at; nothing is begun then. It takes as long as a
+// look. Folders that lie in others are looked at with these.
 func (s *Store) Begin(ctx context.Context, folders []string, id string) (*Window, error) {
 	w := &Window{store: s}
 	for _, path := range outermost(folders) {
@@ -91,6 +95,7 @@ func outermost(folders []string) []string {
 	return out
 }
 
+// begin looks at one folder and notes it as a part of the window.
 func (w *Window) begin(ctx context.Context, f *folder, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,6 +127,7 @@ func (w *Window) drop() {
 	w.parts = nil
 }
 
+// close forgets a part that was told. f.mu is held.
 func (part *window) close() {
 	delete(part.f.windows, part)
 	_ = os.Remove(part.f.pending(part.id)) // else it is taken away when it is old
@@ -134,13 +140,15 @@ func (f *folder) pending(id string) string {
 }
 
 // pend writes down from which tree on changes were not told, for the case that the
-// daemon ends.
+// daemon ends. A reference of git is a file with an id, so writing one is enough.
 func (f *folder) pend(part *window) error {
 	return os.WriteFile(f.pending(part.id), []byte(f.told+"\n"), 0o600)
 }
 
 // Wrote says that somebody else than a command wrote a file that now has the hex
-// SHA-256 digest, "" for none: it is not told as a command's.
+// SHA-256 digest, "" for none: it is not told as a command's. It is called right after
+// the write, by whoever writes for the agent or the editor, and waits for a look that
+// goes on. Without an open window it does nothing.
 func (s *Store) Wrote(path, digest string) {
 	s.mu.Lock()
 	folders := slices.Collect(maps.Values(s.folders))
@@ -158,7 +166,10 @@ func (s *Store) Wrote(path, digest string) {
 
 // End looks again, calls each for what changed and nobody was told yet, by path,
 // and closes the window. notes are for people: what cannot be undone. The error
-// says why it is not known what changed.
+// says why it is not known what changed. It is called in any case, once, also when the
+// command was cancelled, then with a context that still lives. each is called on this
+// goroutine while the folder is locked: it must not call the store. What is told of
+// several folders is told as far as it goes; errors are joined.
 func (w *Window) End(ctx context.Context, each func(Change)) (notes []string, err error) {
 	for _, part := range w.parts {
 		more, e := part.end(ctx, each)
@@ -168,6 +179,7 @@ func (w *Window) End(ctx context.Context, each func(Change)) (notes []string, er
 	return notes, err
 }
 
+// end looks at one folder again and tells what changed.
 func (part *window) end(ctx context.Context, each func(Change)) (notes []string, err error) {
 	f := part.f
 	f.mu.Lock()
@@ -220,13 +232,15 @@ func (part *window) notes(now *view) []string {
 	return notes
 }
 
-// entry is a file that two trees have otherwise.
+// entry is a file that two trees have otherwise. As git diff-tree --raw prints it.
 type entry struct {
 	path        string
 	modes, shas [2]string // before and after
 }
 
-// tell calls each for what differs between a tree and what a look saw.
+// tell calls each for what differs between a tree and what a look saw. before is nil
+// where it is not known any more. Contents are read in one batch, and are lost beyond
+// Limits.Command.
 func (f *folder) tell(ctx context.Context, from string, before, now *view, each func(Change)) error {
 	if from == now.tree {
 		return nil
@@ -263,6 +277,8 @@ func (f *folder) tell(ctx context.Context, from string, before, now *view, each 
 }
 
 // subtract takes out of a change what others wrote. skip is whether nothing is left.
+// Where the file is as they wrote it nothing is; else the command began from what they
+// wrote.
 func (f *folder) subtract(path string, c *Change) (skip bool) {
 	wrote, ok := f.wrote[path]
 	if !ok {
@@ -285,6 +301,7 @@ func (f *folder) subtract(path string, c *Change) (skip bool) {
 	return false
 }
 
+// mode is the kind of file that git's mode stands for; None for anything else, as a submodule.
 func mode(octal string) Mode {
 	switch octal {
 	case "100644":
@@ -319,7 +336,8 @@ func (f *folder) differences(ctx context.Context, from, to string) ([]*entry, er
 }
 
 // contents calls each for entries with the sizes of their contents, and with what
-// reads these; it is to be called once.
+// reads these; it is to be called once. Objects come in the order in which they were
+// asked for, so each must call read, in its turn.
 func (f *folder) contents(ctx context.Context, entries []*entry,
 	each func(e *entry, sizes [2]int64, read func() ([2][]byte, error)) error) error {
 	var shas []string
@@ -361,7 +379,7 @@ func (f *folder) contents(ctx context.Context, entries []*entry,
 	return err
 }
 
-// object reads one object of a batch.
+// object reads one object of a batch. It must be the next one.
 func object(in *bufio.Reader, sha string, size int64) ([]byte, error) {
 	head, err := in.ReadString('\n')
 	if err != nil {
@@ -397,7 +415,8 @@ func (f *folder) sizes(ctx context.Context, input []byte) (map[string]int64, err
 	return sizes, nil
 }
 
-// collect lets git take away what nobody needs any more, when there is much of it.
+// collect lets git take away what nobody needs any more, when there is much of it. The
+// folder 17 stands for all 256, as in git's own gc --auto.
 func (f *folder) collect(ctx context.Context) {
 	entries, err := os.ReadDir(filepath.Join(f.dir, "objects", "17"))
 	if err != nil || len(entries) < tooManyLoose {
@@ -413,7 +432,8 @@ const tooManyLoose = 6700 / 256
 
 // Recover is [Window.End] for a command that a daemon did not live to end. What
 // changed since may be the command's or somebody else's. Nothing happens where
-// there is no such command.
+// there is no such command. The error joins those of all folders; what was told is not
+// told again, and what failed is tried again the next time.
 func (s *Store) Recover(ctx context.Context, folders []string, id string, each func(Change)) error {
 	var failed error
 	for _, path := range outermost(folders) {
