@@ -167,8 +167,7 @@ func (c *checking) ways() {
 	}
 }
 
-// NameFault says why a node cannot have a name, in a sentence; "" where it can. The
-// longest name has 64 bytes.
+// NameFault says why a node cannot have a name, in a sentence; "" where it can.
 func NameFault(name string) string {
 	switch {
 	case !NamePattern.MatchString(name) || len(name) > 64:

@@ -11,10 +11,8 @@ import (
 // handoffs of agents as one.
 // It is a value that only reads from what it was made of.
 type Picture struct {
-	// Of the agent.
-	Name string
-	// The node to which the arrow from the start leads.
-	Entry    string
+	Name     string // of the agent
+	Entry    string // the node to which the arrow from the start leads
 	Nodes    []Shown
 	Links    []Link
 	Handoffs bool // it is who hands over to whom: the agent has no graph

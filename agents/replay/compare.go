@@ -23,9 +23,8 @@ type Difference struct {
 	Event string
 	// The field that differs; "" where the event is missing, is one more, or is of another type.
 	Field string
-	// Was and Now are JSON of the field, or types of events; the whole text, which String cuts.
-	Was string
-	Now string
+	Was   string
+	Now   string
 }
 
 // String says it in a line.

@@ -14,20 +14,18 @@ type reader struct {
 	*Recording
 	finished  map[string]activity.ModelFinished // by run: of the answer whose content comes next
 	questions map[string]activity.ConfirmationAsked
-	// the runs that have ended
-	ended   map[string]bool
-	lasting map[string]string     // by tool: the call whose answer holds longer
-	waiting map[nodeKey]bool      // for the person
-	words   map[string]said       // by run: that nothing has come after yet
-	last    map[string]func(said) // by run: adds to what came last in its turn
-	ran     map[hookKey][]RanHook // that have not decided together yet
+	ended     map[string]bool       // by run
+	lasting   map[string]string     // by tool: the call whose answer holds longer
+	waiting   map[nodeKey]bool      // for the person
+	words     map[string]said       // by run: that nothing has come after yet
+	last      map[string]func(said) // by run: adds to what came last in its turn
+	ran       map[hookKey][]RanHook // that have not decided together yet
 }
 
 // Read takes events apart. They are those of the whole session, in order; they are kept
 // and must not be changed. It does not fail: what cannot be run again is in Unable.
 func Read(events []activity.Event) *Recording {
 	r := reader{
-		// What is being made.
 		Recording: &Recording{
 			events: events, calls: make(map[string]activity.ToolState), asks: make(map[string][]Answer),
 			nodes: make(map[nodeKey][]string),

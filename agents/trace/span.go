@@ -118,8 +118,7 @@ func (d Details) Without() (left Details) {
 	return left
 }
 
-// MarshalJSON writes an object with the fields in their order. Names that are there
-// twice are written twice: none is.
+// MarshalJSON writes an object with the fields in their order.
 func (d Details) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

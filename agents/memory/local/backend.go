@@ -49,11 +49,10 @@ import (
 type Config struct {
 	// Dir is the folder of the stores. It is made with the first one.
 	Dir string
-	// Prepare makes Dir, and says why nothing may be kept there; nil makes it. Makes
-	// Dir, and says why nothing may be kept there, which becomes Unavailable; nil makes
-	// it, for this user only. It is called each time before a new store.
+	// Prepare makes Dir, and says why nothing may be kept there, which becomes
+	// Unavailable; nil makes it, for this user only. It is called before each new store.
 	Prepare func() error
-	// Names what is put aside. It must not be nil.
+	// Now names what is put aside. It must not be nil.
 	Now func() time.Time
 }
 
@@ -62,9 +61,8 @@ type Config struct {
 type Backend struct {
 	config Config
 
-	mu sync.Mutex
-	// guarded by mu
-	open map[string]*store // by id
+	mu   sync.Mutex
+	open map[string]*store // by id; guarded by mu
 }
 
 var _ memory.Backend = (*Backend)(nil)

@@ -16,8 +16,7 @@ var _ memory.Cleaner = (*Backend)(nil)
 const cleanIn = 3 * time.Second
 
 // rewritePause is how often a rewrite is asked for anew while another one goes on, which may
-// have begun before the deletion. A rewrite that began before the deletion would still write
-// what was deleted.
+// have begun before the deletion.
 const rewritePause = 50 * time.Millisecond
 
 // CleanFiles implements [memory.Cleaner]. A server that keeps an append-only file is asked to

@@ -56,10 +56,9 @@ type Backend struct {
 	// Asked without mu; "" = no server is configured.
 	address func() string
 
-	mu sync.Mutex
-	of string // the address that the pool connects to
-	// guarded by mu, as of; nil until it is needed
-	pool *redis.Pool
+	mu   sync.Mutex
+	of   string      // the address that the pool connects to; guarded by mu
+	pool *redis.Pool // nil until it is needed; guarded by mu
 }
 
 var _ memory.Backend = (*Backend)(nil)
