@@ -11,7 +11,8 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// answer is an answer as it grows.
+// answer is an answer as it grows. It belongs to the goroutine that runs the loop. What
+// was received is in it twice: as parts for us, and as raw bytes for the next request.
 type answer struct {
 	parts    []model.Part
 	text     *strings.Builder // of the last part, if it is text; nil otherwise
@@ -19,25 +20,26 @@ type answer struct {
 	thoughts thoughts
 	raw      rawParts
 
-	finish   genai.FinishReason
-	message  string
-	category string // of a safety rule that blocked
-	refused  string // the reason why the prompt was, if it was
+	finish   genai.FinishReason // "" = the answer has not said yet how it ended
+	message  string             // the provider's words about that
+	category string             // of a safety rule that blocked
+	refused  string             // the reason why the prompt was, if it was
 	usage    model.Usage
-	counted  bool
-	badUsage bool
-	version  string
-	id       string
+	counted  bool   // usage was told
+	badUsage bool   // and was none that can be
+	version  string // of the model that answered
+	id       string // of the answer, at the provider
 
 	search    bool                     // was asked for; else the text stays as it is
 	grounding *genai.GroundingMetadata // what the provider's search found; nil = it did not search
 }
 
-// whole reports whether the answer has ended as one.
+// whole reports whether the answer has ended as one. Only such an answer counts: a
+// stream that ends without a reason was cut.
 func (a *answer) whole() bool { return a.finish != "" || a.refused != "" }
 
 // wireEvent is what is read of a chunk beside what genai reads: what must stay
-// as it was written.
+// as it was written. It is read of the same bytes.
 type wireEvent struct {
 	Candidates []struct {
 		Content struct {
@@ -48,7 +50,9 @@ type wireEvent struct {
 	UsageMetadata json.RawMessage `json:"usageMetadata"`
 }
 
-// add takes a chunk: as genai read it and as it was.
+// add takes a chunk: as genai read it and as it was. emit is called with each piece
+// that is ready; its error ends the reading. Of several candidates the first is read:
+// one is asked for.
 func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func(model.Chunk) error) error {
 	var event wireEvent
 	if err := json.Unmarshal(data, &event); err != nil {
@@ -88,7 +92,8 @@ func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func
 }
 
 // content takes the parts of a chunk: all as they were, and as genai read them those that
-// are no calls ([withoutCalls]).
+// are no calls ([withoutCalls]). Both lists have the other parts in the same order, which
+// is how they are matched.
 func (a *answer) content(c *genai.Content, raw []json.RawMessage, emit func(model.Chunk) error) error {
 	var parts []*genai.Part
 	if c != nil {
@@ -117,6 +122,7 @@ func (a *answer) content(c *genai.Content, raw []json.RawMessage, emit func(mode
 	return nil
 }
 
+// call takes a part that is a call, which ends the thoughts before it.
 func (a *answer) call(raw json.RawMessage, emit func(model.Chunk) error) error {
 	if err := a.flush(emit); err != nil {
 		return err
@@ -129,6 +135,8 @@ func (a *answer) call(raw json.RawMessage, emit func(model.Chunk) error) error {
 	return nil
 }
 
+// part takes a part that is a thought, text or data. Parts with none of these have nothing that is
+// shown; raw keeps them.
 func (a *answer) part(p *genai.Part, emit func(model.Chunk) error) error {
 	if p.Thought {
 		return a.thoughts.add(p.Text, func(subject, text string) error { return a.think(subject, text, emit) })
@@ -153,7 +161,7 @@ func (a *answer) part(p *genai.Part, emit func(model.Chunk) error) error {
 	return nil
 }
 
-// callOf reads a call, its arguments as they were written.
+// callOf reads a call, its arguments as they were written. No arguments are {}.
 func callOf(raw json.RawMessage) (*model.Call, error) {
 	var part struct {
 		FunctionCall wireCall `json:"functionCall"`
@@ -169,7 +177,7 @@ func callOf(raw json.RawMessage) (*model.Call, error) {
 	return &model.Call{ID: c.ID, Name: c.Name, Args: wellFormed(args)}, nil
 }
 
-// think takes a piece of thoughts; a subject begins a part.
+// think takes a piece of thoughts; a subject begins a part. It is told as it comes.
 func (a *answer) think(subject, text string, emit func(model.Chunk) error) error {
 	if subject != "" || a.thought == nil {
 		a.begin(model.Part{Subject: subject})
@@ -184,12 +192,14 @@ func (a *answer) flush(emit func(model.Chunk) error) error {
 	return a.thoughts.end(func(subject, text string) error { return a.think(subject, text, emit) })
 }
 
-// begin ends the last part and begins one.
+// begin ends the last part and begins one. Text that follows text goes into the same
+// part, so begin is called where the kind changes.
 func (a *answer) begin(p model.Part) {
 	a.seal()
 	a.parts = append(a.parts, p)
 }
 
+// seal writes what was gathered into the last part.
 func (a *answer) seal() {
 	if len(a.parts) == 0 {
 		return
@@ -207,6 +217,7 @@ func (a *answer) seal() {
 	}
 }
 
+// rate notes the rule of safety that blocked, if one did.
 func (a *answer) rate(ratings []*genai.SafetyRating) {
 	for _, r := range ratings {
 		if r != nil && r.Blocked {
@@ -215,7 +226,9 @@ func (a *answer) rate(ratings []*genai.SafetyRating) {
 	}
 }
 
-// result returns the answer.
+// result returns the answer. It is called once, when the answer is whole. The error is
+// a *[model.Error]. Counts that cannot be ones are left out, so that nobody pays by
+// them.
 func (a *answer) result() *model.Answer {
 	a.seal()
 	out := &model.Answer{
@@ -232,7 +245,8 @@ func (a *answer) result() *model.Answer {
 	return out
 }
 
-// classify sorts how the answer ended (spec 3.3).
+// classify sorts how the answer ended (spec 3.3). Reasons that are new to this version
+// are Other, with the provider's name as the detail.
 func (a *answer) classify(out *model.Answer) {
 	reason := string(a.finish)
 	blocked := func(why string) {
@@ -284,7 +298,7 @@ func (a *answer) says() bool {
 }
 
 // count takes the counts of a chunk. They grow along a stream, and the last
-// chunk may lack some that an earlier one had.
+// chunk may lack some that an earlier one had. The largest of each counts.
 func (a *answer) count(data json.RawMessage) {
 	if data == nil {
 		return

@@ -28,7 +28,8 @@ type cache struct {
 	tails     []*tail    // the one used last is the last
 }
 
-// history is a conversation and its wire form.
+// history is a conversation and its wire form. It belongs to one goroutine between take
+// and put, and to the cache else.
 type history struct {
 	signs bool // calls of others get a signature
 	said  []said
@@ -43,11 +44,13 @@ type said struct {
 	wire, calls int
 }
 
-// known is a call: what we and what the API name it.
+// known is a call: what we and what the API name it. The API names its own calls or
+// none; results must go back under its names.
 type known struct{ ours, theirs, name string }
 
 // contents returns the contents of a request without the last bracket. They
-// must not be modified.
+// must not be modified. With an error they end before the message that cannot be
+// encoded.
 func (c *cache) contents(messages []model.Message, e model.Entry) ([]byte, error) {
 	h := c.take(messages, e.Thinking == model.Level)
 	err := h.encode(messages[len(h.said):])
@@ -58,7 +61,8 @@ func (c *cache) contents(messages []model.Message, e model.Entry) ([]byte, error
 }
 
 // take returns a history that is the beginning of a conversation, all of it at
-// best. The caller has it alone until it puts it back.
+// best. The caller has it alone until it puts it back. signs tells the two forms apart
+// in which calls of other models are written.
 func (c *cache) take(messages []model.Message, signs bool) *history {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +90,8 @@ func (c *cache) take(messages []model.Message, signs bool) *history {
 	return h
 }
 
-// put keeps a history, which must not be used any more.
+// put keeps a history, which must not be used any more. Of two requests that took the
+// same beginning, both are kept: they may go on differently.
 func (c *cache) put(h *history) {
 	if len(h.said) == 0 || h.size() > maxHistory {
 		return
@@ -97,6 +102,7 @@ func (c *cache) put(h *history) {
 }
 
 // dropOld returns the last of a list that are not more than so many, nor larger together.
+// The newest are at the end of the list.
 func dropOld[T interface{ size() int }](list []T, largest, most int) []T {
 	size, n := 0, 0
 	for _, one := range list {
@@ -108,7 +114,8 @@ func dropOld[T interface{ size() int }](list []T, largest, most int) []T {
 	return slices.Delete(list, 0, n)
 }
 
-// common returns how many messages the two begin with in common.
+// common returns how many messages the two begin with in common. It stops at the first
+// difference, so other conversations cost one comparison.
 func (h *history) common(messages []model.Message) int {
 	n := 0
 	for n < len(h.said) && n < len(messages) && sameMessage(h.said[n].Message, messages[n]) {
@@ -131,7 +138,8 @@ func (h *history) cut(n int) *history {
 func (h *history) size() int { return cap(h.wire) + len(h.wire) + 512*len(h.said) }
 
 // keep returns a copy of a message whose parts are its own, so that one who
-// changes a part in place is seen to have changed it.
+// changes a part in place is seen to have changed it. Bytes and strings are shared: who
+// changes those in place breaks the contract of [Client.Generate].
 func keep(m model.Message) model.Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {
@@ -152,10 +160,14 @@ func keep(m model.Message) model.Message {
 // The comparisons are of all that is encoded. They cost next to nothing where
 // texts and bytes are the same memory, as those of a conversation are.
 
+// sameMessage reports whether two messages are encoded the same. The comparisons are of all that is
+// encoded. They cost next to nothing where texts and bytes are the same memory, as those of a
+// conversation are.
 func sameMessage(a, b model.Message) bool {
 	return a.Role == b.Role && bytes.Equal(a.Raw, b.Raw) && slices.EqualFunc(a.Parts, b.Parts, samePart)
 }
 
+// samePart is sameMessage of a part.
 func samePart(a, b model.Part) bool {
 	return a.Text == b.Text && a.Thought == b.Thought && a.Subject == b.Subject && // a part of thoughts is none of text
 		same(a.Call, b.Call, func(a, b *model.Call) bool {
@@ -168,6 +180,7 @@ func samePart(a, b model.Part) bool {
 		same(a.Media, b.Media, func(a, b *model.Media) bool { return sameMedia(*a, *b) })
 }
 
+// sameMedia is sameMessage of data.
 func sameMedia(a, b model.Media) bool {
 	return a.MimeType == b.MimeType && bytes.Equal(a.Data, b.Data)
 }
@@ -177,7 +190,8 @@ func same[T any](a, b *T, equal func(a, b *T) bool) bool {
 	return (a == nil && b == nil) || (a != nil && b != nil && equal(a, b))
 }
 
-// tail is what a request is beside its contents.
+// tail is what a request is beside its contents. System instruction and tools are the
+// larger part of a first request, and the same in each one after it.
 type tail struct {
 	id, system string
 	tools      []model.Declaration
@@ -199,7 +213,8 @@ func (c *cache) tail(req *model.Request) ([]byte, bool) {
 	return t.wire, true
 }
 
-// keepTail keeps what follows the contents of a request.
+// keepTail keeps what follows the contents of a request. wire must not be modified any
+// more.
 func (c *cache) keepTail(req *model.Request, wire []byte) {
 	t := &tail{req.Model, req.System, slices.Clone(req.Tools), keepOptions(req.Options), wire}
 	c.mu.Lock()
@@ -207,6 +222,7 @@ func (c *cache) keepTail(req *model.Request, wire []byte) {
 	c.tails = dropOld(append(c.tails, t), maxTail, maxTails)
 }
 
+// size returns roughly what a tail holds in memory, in bytes.
 func (t *tail) size() int { return 2*len(t.wire) + 512 }
 
 // is reports whether a request is like that of the tail: the model's entry
@@ -218,6 +234,8 @@ func (t *tail) is(req *model.Request) bool {
 		})
 }
 
+// sameOptions compares all options that are encoded. A new one must be added here
+// (TestCacheComparesAll).
 func sameOptions(a, b model.Options) bool {
 	return same(a.Temperature, b.Temperature, func(a, b *float64) bool { return *a == *b }) &&
 		same(a.TopP, b.TopP, func(a, b *float64) bool { return *a == *b }) &&
@@ -225,6 +243,7 @@ func sameOptions(a, b model.Options) bool {
 		a.ThinkingLevel == b.ThinkingLevel && a.MaxOutput == b.MaxOutput && a.Search == b.Search
 }
 
+// keepOptions copies what options point to.
 func keepOptions(o model.Options) model.Options {
 	if o.Temperature != nil {
 		o.Temperature = new(*o.Temperature)

@@ -13,7 +13,9 @@ import (
 
 var _ model.Embedder = (*Client)(nil)
 
-// Embed implements [model.Embedder], by genai's EmbedContent.
+// Embed implements [model.Embedder], by genai's EmbedContent. It waits HeaderTimeout at
+// most, and is not retried. A vector of another length than asked for, or with what is
+// no number, is a Fatal error: stored, it would spoil every comparison.
 func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []float32, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -59,7 +61,8 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 	return vector, nil
 }
 
-// embeddingError sorts what ended a request for a vector.
+// embeddingError sorts what ended a request for a vector. The error is a
+// *[model.Error], or ctx's.
 func (c *Client) embeddingError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

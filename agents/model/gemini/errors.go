@@ -25,7 +25,8 @@ const maxMessage = 2000
 // shorter ones would spoil every message, and protect nothing.
 const minSecret = 6
 
-// secrets replaces the key, and what a base URL may hold of the sort, in texts.
+// secrets replaces the key, and what a base URL may hold of the sort, in texts. In URLs
+// values are escaped, so both forms are replaced.
 func secrets(key string, base *url.URL) *strings.Replacer {
 	var pairs []string
 	if len(key) >= minSecret {
@@ -49,7 +50,8 @@ func secrets(key string, base *url.URL) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean returns a text without secrets, cut to what a person reads.
+// clean returns a text without secrets, cut to what a person reads. Every text of a
+// provider, a proxy or a library goes through it before it is an error's.
 func (c *Client) clean(text string) string {
 	text = strings.TrimSpace(c.hide(text))
 	if len(text) > maxMessage {
@@ -59,7 +61,7 @@ func (c *Client) clean(text string) string {
 }
 
 // below returns an error to unwrap to, or a copy of its text where that has
-// secrets in it.
+// secrets in it. So errors.Is and errors.As work wherever that gives nothing away.
 func (c *Client) below(err error) error {
 	if err == nil {
 		return nil
@@ -81,6 +83,11 @@ func (c *Client) hide(text string) string {
 
 // failure sorts what ended a call without an answer. Err is what the reader or
 // genai says, nil at an orderly end; cause, why the call's context ended.
+//
+// The order matters: the watchdog's reason is the cause of whatever the reader then
+// says, what the API says is better than what the transport does, and what is only a
+// form that genai cannot read comes last. A request that failed before an answer began
+// may be Busy and retried as it is; after that it is Cut.
 func (c *Client) failure(k *call, err, cause error) *model.Error {
 	switch {
 	case errors.Is(cause, errNoHeaders):
@@ -134,7 +141,8 @@ func (k *call) errorStatus() int {
 	return k.status
 }
 
-// connectionError sorts why there was no answer at all.
+// connectionError sorts why there was no answer at all. Everything may be gone in a
+// moment (Busy), but for a certificate that is wrong.
 func (c *Client) connectionError(err error) *model.Error {
 	e := &model.Error{Class: model.Busy, Err: c.below(err)}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
@@ -152,7 +160,8 @@ func (c *Client) connectionError(err error) *model.Error {
 	return e
 }
 
-// detail is one of the details of an error of the API.
+// detail is one of the details of an error of the API. It has the members of
+// google.rpc.ErrorInfo, RetryInfo and QuotaFailure at once.
 type detail struct {
 	Type       string            `json:"@type"`
 	Reason     string            `json:"reason"`
@@ -166,7 +175,8 @@ type detail struct {
 	} `json:"violations"`
 }
 
-// refusal sorts an error that the API tells.
+// refusal sorts an error that the API tells. What came before it in the stream makes a
+// Busy error Cut: the run has shown some of the answer.
 func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
 	api = errorFromList(api, k.errorBody)
 	status := k.errorStatus()
@@ -208,6 +218,7 @@ func errorFromList(api genai.APIError, body []byte) genai.APIError {
 	return api
 }
 
+// detailsOf reads the details that have the form of [detail]; others are left out.
 func detailsOf(raw []map[string]any) []detail {
 	var all []detail
 	for _, r := range raw {
@@ -227,8 +238,9 @@ var (
 	keyWords  = regexp.MustCompile(`(?i)api[ _-]?key|unregistered callers|credential|authentication`)
 )
 
-// classOf sorts an error by its status, words and details (spec 3.3). What a 429
-// is more closely, usedUp says.
+// classOf sorts an error by its status, words and details (spec 3.3). What a 429 is more closely,
+// exhaustedQuota says. A 403 about the key is Unauthorized, any other (a model that the project may
+// not use) Fatal.
 func classOf(status int, message string, details []detail) model.Class {
 	reason := func(parts ...string) bool {
 		for _, d := range details {
@@ -255,6 +267,7 @@ func classOf(status int, message string, details []detail) model.Class {
 	}
 }
 
+// keyRefused reports words about a key that the API has used with status 400.
 func keyRefused(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "api key") &&
@@ -271,7 +284,8 @@ const (
 // exhaustedQuota says which quota a 429 is of that a wait of minutes does not bring
 // back: that of a day, one of 0, or money; "" for none. The provider's usual
 // message speaks of billing for a quota of a minute too, so it counts only where
-// no detail says better.
+// no detail says better. It is "" too where the API asks to wait, unless for longer
+// than a run waits (model.RetryWithin).
 func exhaustedQuota(message string, details []detail, wait time.Duration) string {
 	if limitZero.MatchString(message) {
 		return noCredit
@@ -321,7 +335,8 @@ func (d *detail) limits() []string {
 	return names
 }
 
-// perModel reports whether all quotas of which an error tells are of one model.
+// perModel reports whether all quotas of which an error tells are of one model. Then
+// another model may be asked at once.
 func perModel(details []detail) bool {
 	all := false
 	for _, d := range details {
@@ -337,7 +352,9 @@ func perModel(details []detail) bool {
 	return all
 }
 
-// retryAfter returns the longest wait that the answer asks for.
+// retryAfter returns the longest wait that the answer asks for. It reads details, the
+// header as seconds or a date, and else the message. It is 0 where none says, and never
+// negative.
 func (c *Client) retryAfter(header http.Header, details []detail, message string) time.Duration {
 	var wait time.Duration
 	for _, d := range details {

@@ -35,6 +35,20 @@
 // with all parts of all chunks in order, each as it was received, except that
 // text with no signature or other field which came in several chunks is one
 // part, and is left out if it is empty.
+//
+// # One call
+//
+// Generate encodes what is new of the conversation (cache.go, request.go), has genai
+// send a request without a body, and the round tripper (transport.go) put the body in.
+// What comes back is read line by line (stream.go), joined (join.go), given to genai
+// and read once more for what genai drops (answer.go, raw.go, thoughts.go). It ends as
+// an answer (result) or as a *[model.Error] (errors.go). A call is on the caller's
+// goroutine but for what net/http and timers do; nothing of it goes on after the loop
+// has ended.
+//
+// TestREL63EveryWire and TestREL55EveryByte cut streams everywhere,
+// TestREL56StallsAtEveryByte stalls them, TestJoiningChangesNothing holds that joining
+// changes no answer, and TestSpec36Conversation what goes back byte for byte.
 package gemini
 
 import (
@@ -65,7 +79,7 @@ const (
 )
 
 // afterFinish is how long the end of a stream may take once the answer is
-// whole: some servers keep the connection.
+// whole: some servers keep the connection. The answer counts whether it comes or not.
 const afterFinish = 5 * time.Second
 
 // maxIdle is how many connections are kept for later calls.
@@ -102,16 +116,16 @@ type Config struct {
 }
 
 // A Client is a [model.Model] over the Gemini API. It is safe for concurrent
-// use.
+// use. One client is made for each key or login, and used by all runs.
 type Client struct {
 	config Config
 	http   *http.Client
-	own    *http.Transport // nil if Config.Transport is given
-	secret *strings.Replacer
-	tokens *tokens // nil: the API key says who asks
+	own    *http.Transport   // nil if Config.Transport is given
+	secret *strings.Replacer // takes the key out of texts
+	tokens *tokens           // nil: the API key says who asks
 	cache  cache
 
-	once   sync.Once
+	once   sync.Once // for what follows: genai's half, made by the first call
 	models *genai.Models
 	err    error
 }
@@ -124,7 +138,8 @@ var (
 )
 
 // New returns a client. It connects to nothing. The error is a fault of kind
-// Invalid, and has no key in its text.
+// Invalid, and has no key in its text. It keeps config's functions, which must be safe
+// for concurrent use. Close it when no call is made any more.
 func New(config Config) (*Client, error) {
 	if config.Table == nil || config.Now == nil {
 		return nil, fault.New(fault.Internal, "gemini.new", "a client needs a table of models and a clock")
@@ -194,7 +209,8 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// newTransport is the transport of a client that is given none.
+// newTransport is the transport of a client that is given none. It is owned by the
+// client.
 func newTransport(config Config) *http.Transport {
 	return &http.Transport{
 		Proxy:               config.Proxy,
@@ -220,7 +236,9 @@ func newTransport(config Config) *http.Transport {
 // end where a server ends each HTTP/2 connection with GOAWAY.
 const maxDials = 4
 
-// dial connects within the time for it, if the call has not done so too often.
+// dial connects within the time for it, if the call has not done so too often. What ctx
+// has of the call is the round tripper's: connections that are made ahead have none,
+// and are not counted.
 func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if k, ok := ctx.Value(callKey{}).(*call); ok && k.dials.Add(1) > maxDials {
 		return nil, fmt.Errorf("the server ended %d connections before it answered", maxDials)
@@ -235,7 +253,7 @@ func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // Close closes the connections that the client keeps for later calls. Calls
-// that go on are not touched.
+// that go on are not touched. The client may be used after it. Its error is always nil.
 func (c *Client) Close() error {
 	if c.own != nil {
 		c.own.CloseIdleConnections()
@@ -244,7 +262,8 @@ func (c *Client) Close() error {
 }
 
 // api returns genai's half. It is made by the first call, since making it costs
-// time and a context that no constructor has.
+// time and a context that no constructor has. An error stays: it comes of the
+// configuration, which does not change.
 func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 	c.once.Do(func() {
 		config := &genai.ClientConfig{
@@ -279,6 +298,12 @@ func (c *Client) Searches(id string) bool {
 // Generate implements [model.Model]. Bytes that req refers to (Raw, Args,
 // Parameters, Data) must not be modified later: the requests after it are
 // compared with it.
+//
+// Each range over the result sends a request. It yields pieces as they come, and at the
+// end either one chunk with the whole answer or one error: ctx's own, or a
+// *[model.Error] whose Class says whether to retry (spec 3.3). It blocks as long as the
+// answer takes, MaxCall at most, and heeds ctx at once. When the loop stops early
+// nothing more is yielded, and the connection is given up.
 func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -297,7 +322,7 @@ func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 	}
 }
 
-// generation is one call of Generate.
+// generation is one call of Generate. It is on one goroutine.
 type generation struct {
 	client   *Client
 	yield    func(model.Chunk, error) bool
@@ -307,6 +332,7 @@ type generation struct {
 	answer   answer
 }
 
+// run makes the request and reads its answer. nil and nil: the loop has stopped.
 func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
 	c := g.client
 	g.answer.search = req.Options.Search
@@ -365,7 +391,8 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 }
 
 // stream reads the answer. What it returns is genai's error, or what the
-// answer's form is guilty of.
+// answer's form is guilty of. The events of a call and what genai yields are matched in
+// their order (nextEvent).
 func (g *generation) stream(ctx context.Context, models *genai.Models, id string,
 	config *genai.GenerateContentConfig) (err error) {
 	defer func() {

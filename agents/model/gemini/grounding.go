@@ -12,7 +12,9 @@ import (
 )
 
 // cite gives an answer the pages that the provider's search found, and its text
-// their numbers where the provider says which sentence is from which.
+// their numbers where the provider says which sentence is from which. The sources are
+// numbered from 1 in the provider's order. Raw stays without the numbers, so the
+// provider gets its own text back.
 func (a *answer) cite(out *model.Answer) {
 	if a.grounding == nil || !a.search {
 		return
@@ -38,7 +40,8 @@ func (a *answer) cite(out *model.Answer) {
 }
 
 // addNumbers returns a text with the numbers of its sources. Ends of segments are
-// counted in bytes; one that is in the middle of a character is left out.
+// counted in bytes; one that is in the middle of a character is left out. number has
+// the number of each page by its index; pages without a URL have none.
 func addNumbers(text string, supports []*genai.GroundingSupport, number map[int32]int) string {
 	marks := make(map[int]string)
 	for _, s := range supports {

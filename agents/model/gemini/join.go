@@ -10,7 +10,9 @@ import (
 // bytes before and after one string. The strings are joined as they are
 // written, so nothing is decoded: a string of JSON after another is one. What
 // may be before and after is only what has nothing to lose (see begin): no
-// call, no signature, no reason to end and no counts.
+// call, no signature, no reason to end and no counts. A stream has one; it is what
+// makes some hundred events of 20,000 chunks that lie in the socket's buffer together
+// (docs/architecture.md, The stream).
 type joiner struct {
 	before, after []byte // of the last chunk of text; empty = none
 	text          []byte // of chunks that wait, without quotes
@@ -37,7 +39,8 @@ func (j *joiner) take(data []byte) bool {
 }
 
 // begin reports whether an event is a chunk of text and no more; then it waits
-// for others like it. Nothing else may wait.
+// for others like it. Nothing else may wait. Slices of data are copied: the stream's
+// buffer is used again.
 func (j *joiner) begin(data []byte) bool {
 	start, end, ok := textOf(data)
 	if !ok {
@@ -78,6 +81,7 @@ func isText(b []byte) bool {
 	return ascii || utf8.Valid(b)
 }
 
+// escapeLen returns how long the escape at the beginning of b is, and whether it is one.
 func escapeLen(b []byte) (int, bool) {
 	if len(b) < 2 {
 		return 0, false
@@ -141,13 +145,16 @@ func textOf(data []byte) (start, end int, ok bool) {
 }
 
 // walker walks through JSON that is valid, with offsets. Once it is bad, the
-// rest of a walk does nothing.
+// rest of a walk does nothing. It allocates nothing, which decoding would for each of
+// many chunks. It trusts what it is given to be valid: of anything else it may find
+// less or be bad, and never reads beyond the data.
 type walker struct {
 	data []byte
 	at   int
 	bad  bool
 }
 
+// space skips white space.
 func (w *walker) space() {
 	for w.at < len(w.data) && bytes.IndexByte([]byte(" \t\r\n"), w.data[w.at]) >= 0 {
 		w.at++
@@ -164,6 +171,7 @@ func (w *walker) next(c byte) bool {
 	return true
 }
 
+// object walks over an object and calls member at the value of each, which must walk over it.
 func (w *walker) object(member func(key string)) {
 	if !w.next('{') {
 		w.bad = true
@@ -191,6 +199,7 @@ func (w *walker) member(name string, inside func()) {
 	})
 }
 
+// array walks over an array and calls element at each, which must walk over it.
 func (w *walker) array(element func()) {
 	if !w.next('[') {
 		w.bad = true
@@ -223,7 +232,8 @@ func (w *walker) text() (start, end int) {
 	return start, end
 }
 
-// skip walks over a string, a number or a word.
+// skip walks over a string, a number or a word. An object or an array makes it bad:
+// nothing that may be skipped has one.
 func (w *walker) skip() {
 	w.space()
 	if w.bad || w.at >= len(w.data) {
@@ -269,7 +279,8 @@ func (w *walker) value() {
 	}
 }
 
-// textPart walks over a part that is text and no more.
+// textPart walks over a part that is text and no more. The flag of a thought may be
+// there; anything else is more than text.
 func (w *walker) textPart() (start, end int) {
 	w.object(func(key string) {
 		switch key {

@@ -16,6 +16,7 @@ type rawParts struct {
 	thought bool         // the text is a thought
 }
 
+// add takes a part that is no call.
 func (r *rawParts) add(part json.RawMessage) {
 	text, thought, plain := plainText(part)
 	if !plain {
@@ -36,12 +37,14 @@ func (r *rawParts) put(part json.RawMessage) {
 	r.done.Write(part)
 }
 
+// comma parts what is done from what follows.
 func (r *rawParts) comma() {
 	if r.done.Len() > 0 {
 		r.done.WriteByte(',')
 	}
 }
 
+// seal writes the text that was gathered as a part.
 func (r *rawParts) seal() {
 	if len(r.text) == 0 {
 		return
@@ -57,7 +60,7 @@ func (r *rawParts) seal() {
 	r.text = r.text[:0]
 }
 
-// content returns the raw form; nil if there are no parts.
+// content returns the raw form; nil if there are no parts. It is called once.
 func (r *rawParts) content() json.RawMessage {
 	r.seal()
 	if r.done.Len() == 0 {
@@ -71,7 +74,8 @@ func (r *rawParts) content() json.RawMessage {
 }
 
 // wellFormed replaces escapes of half a surrogate pair: strict readers of JSON,
-// such as those of logs, refuse them. JSON without any is returned as it is.
+// such as those of logs, refuse them. JSON without any is returned as it is. data is
+// not modified.
 func wellFormed(data []byte) []byte {
 	for i := 0; i+1 < len(data); i++ {
 		if data[i] != '\\' {
@@ -93,7 +97,8 @@ func wellFormed(data []byte) []byte {
 	return data
 }
 
-// unitAt returns the UTF-16 unit of an escape at the beginning of data, or -1.
+// unitAt returns the UTF-16 unit of an escape at the beginning of data, or -1. Offsets
+// beyond the data are none.
 func unitAt(data []byte) int {
 	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
 		return -1
@@ -105,6 +110,7 @@ func unitAt(data []byte) int {
 	return int(n)
 }
 
+// replaceUnit returns a copy of data with U+FFFD in the place of the escape at an offset.
 func replaceUnit(data []byte, at int) []byte {
 	data = bytes.Clone(data)
 	copy(data[at+2:], "fffd")
@@ -112,7 +118,7 @@ func replaceUnit(data []byte, at int) []byte {
 }
 
 // plainText returns the text of a part that has nothing else, as it is written
-// between its quotes.
+// between its quotes. An object without members is plain text that is empty.
 func plainText(part json.RawMessage) (text []byte, thought, plain bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(part, &fields) != nil {

@@ -49,7 +49,8 @@ type (
 
 // encode adds messages to the contents of a request, as JSON without the last
 // bracket. Raw forms are in it byte for byte. After an error h has the messages
-// before the one that is at fault.
+// before the one that is at fault. said and calls grow with wire, so that a history can
+// be cut at each message.
 func (h *history) encode(messages []model.Message) error {
 	if len(h.wire) == 0 {
 		h.wire = append(h.wire, '[')
@@ -71,7 +72,10 @@ func (h *history) encode(messages []model.Message) error {
 }
 
 // encodeMessage returns nil for a message without anything that can be sent:
-// the API refuses a content without parts.
+// the API refuses a content without parts. A reply with a raw form is that form. Other
+// models' replies are written anew from their parts, with the stand-in of a signature
+// where the model demands one. Data of results stands after the last of them: the API
+// wants all results together.
 func (h *history) encodeMessage(m model.Message) ([]byte, error) {
 	if m.Role == model.Reply && len(m.Raw) > 0 {
 		theirs, ok := callsOf(m.Raw)
@@ -148,6 +152,8 @@ func (h *history) encodeMessage(m model.Message) ([]byte, error) {
 	return encoded, nil
 }
 
+// inline returns the part of data. Data that is not there (a blob that was removed) is an error,
+// since leaving it out would change what was said.
 func inline(m model.Media) (wirePart, error) {
 	if len(m.Data) == 0 {
 		return wirePart{}, fmt.Errorf("the data of type %s is not at hand", m.MimeType)
@@ -155,6 +161,8 @@ func inline(m model.Media) (wirePart, error) {
 	return wirePart{InlineData: &wireData{m.MimeType, m.Data}}, nil
 }
 
+// respond returns the wire form of a result, under the name and the id that the API knows its call
+// by.
 func (h *history) respond(r *model.Result) *wireResponse {
 	w := &wireResponse{Name: r.Name, Response: map[string]string{"output": r.Content}}
 	if r.Error {
@@ -190,7 +198,8 @@ func callsOf(raw json.RawMessage) ([]wireCall, bool) {
 	return calls, true
 }
 
-// configure returns a fresh config of genai: it writes into what it is given.
+// configure returns a fresh config of genai: it writes into what it is given. What the
+// model's entry does not have (sampling, thinking) is left out: the API refuses it.
 func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig, error) {
 	o := req.Options
 	config := &genai.GenerateContentConfig{AutomaticContinuation: new(false)}
@@ -237,6 +246,7 @@ func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig,
 	return config, nil
 }
 
+// levelName is a level of thinking as genai writes it; "" for one that there is not.
 func levelName(level string) string {
 	switch level {
 	case "minimal":
@@ -266,7 +276,8 @@ func tailOf(rest map[string]any) ([]byte, error) {
 	return tail, nil
 }
 
-// body is a request in pieces, which are not modified.
+// body is a request in pieces, which are not modified. A long conversation is sent from
+// where it lies, without being copied together.
 type body [][]byte
 
 // compose returns the body of a request of contents, as a history has them, and
@@ -275,6 +286,7 @@ func compose(contents, tail []byte) body {
 	return body{[]byte(`{"contents":`), contents, []byte("]"), tail}
 }
 
+// size is how many bytes the body has.
 func (b body) size() int64 {
 	n := 0
 	for _, piece := range b {
@@ -283,6 +295,7 @@ func (b body) size() int64 {
 	return int64(n)
 }
 
+// reader returns a reader of the whole; there may be several, for requests that are sent again.
 func (b body) reader() io.Reader {
 	readers := make([]io.Reader, len(b))
 	for i, piece := range b {
@@ -291,7 +304,8 @@ func (b body) reader() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// marshal encodes without the escapes that are for HTML.
+// marshal encodes without the escapes that are for HTML. Those would cost tokens, and
+// change what is sent.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

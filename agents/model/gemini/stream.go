@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a stream, in bytes (spec 12, REL-63).
+// maxLine is the longest line of a stream, in bytes (spec 12, REL-63). A server that
+// never ends a line costs no more memory than that, and some.
 const maxLine = 16 << 20
 
 // readSize is how much is read at once, in bytes.
@@ -19,7 +20,8 @@ var errLongLine = errors.New("the answer has a line of more than 16 MiB")
 
 // stream is the body of an answer as genai gets it: "data: " and one line of
 // JSON, an empty line, and nothing else. It never fails, since genai prints
-// such failures to the standard log: it ends, and failed says why.
+// such failures to the standard log: it ends, and failed says why. It is read by genai
+// on the goroutine of the call.
 type stream struct {
 	up     io.ReadCloser
 	call   *call
@@ -29,8 +31,8 @@ type stream struct {
 
 	buf     []byte // what is read; buf[r:w] is not taken yet
 	r, w    int
-	scanned int // buf[r:scanned] has no line end
-	started bool
+	scanned int    // buf[r:scanned] has no line end
+	started bool   // a line that is not empty was read
 	plain   bool   // not an event stream but JSON, as a whole
 	data    []byte // lines of an event that goes on
 
@@ -38,6 +40,7 @@ type stream struct {
 	out    bytes.Buffer
 }
 
+// newStream returns the body of an answer, which is read through up.
 func newStream(up io.ReadCloser, c *call) *stream {
 	return &stream{up: up, call: c, buf: make([]byte, readSize)}
 }
@@ -75,7 +78,8 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// line returns the next line that is already read, without its end.
+// line returns the next line that is already read, without its end. The slice is good
+// until the next fill.
 func (s *stream) line() ([]byte, bool) {
 	if s.plain || s.failed != nil {
 		return nil, false
@@ -91,7 +95,7 @@ func (s *stream) line() ([]byte, bool) {
 	return bytes.TrimSuffix(line, []byte("\r")), true
 }
 
-// fill reads once from the connection.
+// fill reads once from the connection. The buffer grows by doubling, up to maxLine.
 func (s *stream) fill() {
 	if s.r > 0 {
 		copy(s.buf, s.buf[s.r:s.w])
@@ -112,7 +116,8 @@ func (s *stream) fill() {
 	}
 }
 
-// end takes what has no line end at the end of the body.
+// end takes what has no line end at the end of the body. A last event without an empty
+// line behind it counts if it is JSON, since some servers leave that out.
 func (s *stream) end() {
 	if !s.plain && s.r < s.w {
 		line := bytes.TrimSuffix(s.buf[s.r:s.w], []byte("\r"))
@@ -136,6 +141,7 @@ func (s *stream) end() {
 	s.ended = true
 }
 
+// fail ends the stream with a reason; what is in the buffer is dropped. The first reason stays.
 func (s *stream) fail(err error) {
 	if s.failed == nil && !s.ended {
 		s.failed = err
@@ -144,7 +150,8 @@ func (s *stream) fail(err error) {
 	s.r, s.scanned = s.w, s.w
 }
 
-// take takes a line of the stream.
+// take takes a line of the stream. What is no field of an event stream is noted, for
+// the error if nothing else comes.
 func (s *stream) take(line []byte) {
 	if !s.started {
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
@@ -188,7 +195,8 @@ func (s *stream) unstream(line []byte) {
 	s.scanned = s.w
 }
 
-// datum takes the value of a data: line. Nearly always it is an event.
+// datum takes the value of a data: line. Nearly always it is an event. A value that is
+// not JSON by itself is kept for the lines that follow.
 func (s *stream) datum(value []byte) {
 	if len(value) == 0 || bytes.Equal(value, []byte("[DONE]")) {
 		return
@@ -244,7 +252,8 @@ func (s *stream) whole(body []byte) {
 	}
 }
 
-// event gives genai an event that is JSON.
+// event gives genai an event that is JSON. It must be one object on one line of valid
+// UTF-8 when it goes out: that is what genai's reader takes.
 func (s *stream) event(data []byte) {
 	s.call.began = true
 	if data[0] != '{' {
@@ -276,6 +285,7 @@ func (s *stream) flush() {
 	}
 }
 
+// emit puts an event out for genai, and keeps its bytes for [call.nextEvent].
 func (s *stream) emit(data []byte) {
 	s.call.events = append(s.call.events, bytes.Clone(data))
 	s.out.WriteString("data: ")
@@ -333,7 +343,8 @@ func isCall(part []byte) bool {
 	return found && !w.bad
 }
 
-// checkUsage takes counts out that are none: genai would refuse the chunk.
+// checkUsage takes counts out that are none: genai would refuse the chunk. Losing a
+// count is better than losing an answer.
 func (s *stream) checkUsage(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`"usageMetadata"`)) {
 		return data
@@ -353,7 +364,8 @@ func (s *stream) checkUsage(data []byte) []byte {
 }
 
 // tidy returns data if it is JSON, or without the commas that must not be
-// there, if that makes it JSON.
+// there, if that makes it JSON. Some proxies write a comma after the last element. data
+// is not modified.
 func tidy(data []byte) ([]byte, bool) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {

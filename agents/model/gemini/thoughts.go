@@ -7,7 +7,7 @@ const maxSubject = 200
 
 // thoughts cuts summaries of thoughts into sections. The provider writes a line
 // of bold text, the subject, above each. What it finds does not depend on how
-// the text is cut into chunks.
+// the text is cut into chunks. TestThoughtSectionsDoNotDependOnChunks holds that.
 type thoughts struct {
 	held   string // the begin of a line that may become a heading or an empty one to leave out
 	within bool   // the line has begun and is no heading
@@ -15,7 +15,8 @@ type thoughts struct {
 }
 
 // add takes a piece of text. Section is called with each piece that is ready;
-// a subject that is not empty begins a section.
+// a subject that is not empty begins a section. An error of section is returned, and
+// ends the reading.
 func (t *thoughts) add(text string, section func(subject, text string) error) error {
 	text, t.held = t.held+text, ""
 	subject, body := "", strings.Builder{}

@@ -22,7 +22,9 @@ const maxError = 1 << 20
 // call is what the round tripper and the reader of the answer share. The round
 // trip is over before the first event is read, and both are on the goroutine
 // that runs the loop, but for what net/http sends on one of its own: that only
-// touches the watchdog.
+// touches the watchdog. Its fields have no lock for that reason; dials is counted by
+// goroutines of net/http and is atomic. # badUsage   bool a count of tokens was not
+// one, and was taken out
 type call struct {
 	watch   *watchdog
 	body    body         // of the request
@@ -42,9 +44,11 @@ type call struct {
 	incomplete bool     // the stream ended within an event
 }
 
+// callKey is the key of a request's context under which its *call is.
 type callKey struct{}
 
-// nextEvent returns the bytes of the chunk that genai has just yielded.
+// nextEvent returns the bytes of the chunk that genai has just yielded. genai yields
+// one chunk for each event, in order; nil where it yields one more.
 func (c *call) nextEvent() []byte {
 	if len(c.events) == 0 {
 		return nil
@@ -70,6 +74,9 @@ type transport struct {
 	tokens        *tokens // nil: requests carry an API key
 }
 
+// RoundTrip implements [http.RoundTripper]. A request with a [call] gets its body from it, and its
+// answer is read by this package; any other (an embedding) is passed on. Errors are kept in the
+// call, since genai wraps them in words of its own.
 func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	c, ok := q.Context().Value(callKey{}).(*call)
 	if !ok {
@@ -106,7 +113,8 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// plain sends a request whose answer genai reads by itself.
+// plain sends a request whose answer genai reads by itself. It carries a token where
+// one is wanted, and is not tried again with another.
 func (t *transport) plain(q *http.Request) (*http.Response, error) {
 	if t.tokens == nil {
 		return t.base.RoundTrip(q)
@@ -121,7 +129,8 @@ func (t *transport) plain(q *http.Request) (*http.Response, error) {
 }
 
 // send sends a request, with a token where one is wanted. A token that is
-// refused is replaced once.
+// refused is replaced once. No model has seen a request that is refused with 401, so
+// sending it twice costs nothing (spec 3.3).
 func (t *transport) send(q *http.Request, c *call) (*http.Response, error) {
 	if t.tokens == nil {
 		return t.sendAs(q, c, token{})
@@ -147,7 +156,9 @@ func (t *transport) send(q *http.Request, c *call) (*http.Response, error) {
 	return t.sendAs(q, c, second)
 }
 
-// sendAs sends a request with a token, which may be none.
+// sendAs sends a request with a token, which may be none. net/http may call open again
+// when a kept connection turns out to be closed, so the body can be read any number of
+// times.
 func (t *transport) sendAs(q *http.Request, c *call, who token) (*http.Response, error) {
 	// As long as the request goes out, the headers are not late.
 	late := func() { c.watch.arm(t.headerTimeout, errNoHeaders) }
@@ -186,17 +197,20 @@ type progress struct {
 	watch *watchdog
 }
 
+// Read implements [io.Reader].
 func (p *progress) Read(b []byte) (int, error) {
 	p.watch.touch()
 	return p.Reader.Read(b)
 }
 
-// unzipped reads a compressed body as it comes.
+// unzipped reads a compressed body as it comes. Its header is read with the first Read,
+// so that nothing blocks before.
 type unzipped struct {
 	from io.ReadCloser
 	zip  *gzip.Reader
 }
 
+// Read implements [io.Reader].
 func (u *unzipped) Read(b []byte) (int, error) {
 	if u.zip == nil {
 		zip, err := gzip.NewReader(u.from)
@@ -208,6 +222,7 @@ func (u *unzipped) Read(b []byte) (int, error) {
 	return u.zip.Read(b)
 }
 
+// Close implements [io.Closer].
 func (u *unzipped) Close() error { return u.from.Close() }
 
 // withCall gives the round tripper of a request its call.

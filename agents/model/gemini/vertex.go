@@ -32,7 +32,8 @@ type Vertex struct {
 	Credentials string
 }
 
-// Login is the command that makes application default credentials.
+// Login is the command that makes application default credentials. It is in every error
+// that it would fix.
 const Login = "gcloud auth application-default login"
 
 const (
@@ -49,7 +50,8 @@ var (
 )
 
 // check reports what is wrong with v, and fills in the location. It is told the
-// API key for express mode.
+// API key for express mode. Errors are faults of kind Invalid with a reason. Project
+// and location become parts of a URL, so what they may consist of is checked.
 func (v *Vertex) check(key string) error {
 	if v.Location == "" {
 		v.Location = "global"
@@ -83,7 +85,8 @@ func (v *Vertex) url() string {
 }
 
 // tokens keeps the token that requests to Vertex AI carry. One goroutine at a
-// time signs in; the others wait for what it gets (REL-67).
+// time signs in; the others wait for what it gets (REL-67). It is safe for concurrent
+// use.
 type tokens struct {
 	file string
 	http *http.Client
@@ -92,17 +95,21 @@ type tokens struct {
 
 	mu     sync.Mutex
 	newest token
-	old    []string // that may still be in a text
+	// That may still be in a text. The last two that were replaced.
+	old []string
 }
 
+// token is what a request carries; the zero token is none.
 type token struct {
-	value   string
-	quota   string // the project whose quota counts; "" = the token's
+	value string
+	quota string // the project whose quota counts; "" = the token's
+	// Zero = not known, and then it is used until it is refused.
 	expires time.Time
 }
 
 // get returns a token that is good for some minutes and is not the refused one.
-// The error is an *[model.Error] or ctx's.
+// The error is an *[model.Error] or ctx's. It blocks for whoever signs in, and for
+// signIn at most itself. One that still works is used when getting another fails.
 func (t *tokens) get(ctx context.Context, refused string) (token, error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -150,7 +157,7 @@ func (c *Client) Check() error {
 
 // fetch signs in. The credentials are made anew each time: the library's own
 // cache cannot be told that a token was refused, and refreshes on a goroutine
-// that nobody waits for.
+// that nobody waits for. It sends requests, and takes signIn at most.
 func (t *tokens) fetch(ctx context.Context) (token, error) {
 	found, err := t.detect()
 	if err != nil {
@@ -187,6 +194,7 @@ func (t *tokens) detect() (*auth.Credentials, error) {
 	return found, nil
 }
 
+// where says for people where credentials come from.
 func where(file string) string {
 	if file == "" {
 		return "the machine"
@@ -194,7 +202,8 @@ func where(file string) string {
 	return file
 }
 
-// signInFailed sorts why there is no token.
+// signInFailed sorts why there is no token. Nobody there and busy servers are Busy; a
+// refusal is Unauthorized, and says how to log in.
 func signInFailed(err error) *model.Error {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok || refusal.Response == nil {
@@ -211,6 +220,7 @@ func signInFailed(err error) *model.Error {
 	return loginError(status, "Google Cloud refuses the credentials for Vertex AI: "+err.Error())
 }
 
+// loginError is an Unauthorized error with the command that fixes it.
 func loginError(status int, why string) *model.Error {
 	return &model.Error{Class: model.Unauthorized, Status: status, Message: why + "; run `" + Login + "`"}
 }

@@ -7,19 +7,22 @@ import (
 )
 
 // watchdog ends a call when nothing comes for too long. Its timer runs a
-// function of one line on a goroutine of the runtime's, and none after stop.
+// function of one line on a goroutine of the runtime's, and none after stop. The wait
+// begins with arm, begins anew with each touch, and stands still while the loop's body
+// runs (pause, resume). TestREL56WatchdogStops holds that nothing is left of it.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 	idle   time.Duration
 
 	mu     sync.Mutex // the round tripper may run on another goroutine
 	timer  *time.Timer
-	limit  time.Duration
-	cause  error
-	paused bool
-	ended  bool
+	limit  time.Duration // how long it waits now
+	cause  error         // with which it ends the call
+	paused bool          // the loop's body runs
+	ended  bool          // stop was called
 }
 
+// newWatchdog returns one that waits for nothing yet.
 func newWatchdog(cancel context.CancelCauseFunc, idle time.Duration) *watchdog {
 	return &watchdog{cancel: cancel, idle: idle, limit: idle, cause: errIdle}
 }
@@ -39,7 +42,7 @@ func (w *watchdog) arm(d time.Duration, cause error) {
 	w.timer.Reset(d)
 }
 
-// touch says that something came.
+// touch says that something came. It may be called from any goroutine, and before arm.
 func (w *watchdog) touch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,6 +61,7 @@ func (w *watchdog) hurry(d time.Duration) {
 	}
 }
 
+// pause stops the clock: the time that a slow reader takes is not the stream's.
 func (w *watchdog) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,6 +71,7 @@ func (w *watchdog) pause() {
 	}
 }
 
+// resume begins the wait anew.
 func (w *watchdog) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,6 +81,7 @@ func (w *watchdog) resume() {
 	}
 }
 
+// stop ends it for good; it may be called twice.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,6 +91,7 @@ func (w *watchdog) stop() {
 	}
 }
 
+// bite ends the call. It may run as stop is called: cancelling a call that has ended does nothing.
 func (w *watchdog) bite() {
 	w.mu.Lock()
 	cause := w.cause
