@@ -23,8 +23,7 @@ const maxError = 1 << 20
 // trip is over before the first event is read, and both are on the goroutine
 // that runs the loop, but for what net/http sends on one of its own: that only
 // touches the watchdog. Its fields have no lock for that reason; dials is counted by
-// goroutines of net/http and is atomic. # badUsage   bool a count of tokens was not
-// one, and was taken out
+// goroutines of net/http and is atomic.
 type call struct {
 	watch   *watchdog
 	body    body         // of the request
@@ -40,7 +39,7 @@ type call struct {
 	stray      string // the first line that no event stream has
 	stream     *stream
 	events     [][]byte // what genai was given and has not yielded yet
-	badUsage   bool     // a count of tokens was not one
+	badUsage   bool     // a count of tokens was not one, and was taken out
 	incomplete bool     // the stream ended within an event
 }
 
