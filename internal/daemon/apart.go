@@ -9,6 +9,7 @@ import (
 
 // keptInMemory are answers for always of a daemon that keeps nothing of the person's: those
 // that they gave before, and those of its own runs.
+// It is safe for concurrent use.
 type keptInMemory struct {
 	mu     sync.Mutex
 	grants []guard.Grant

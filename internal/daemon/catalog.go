@@ -20,6 +20,7 @@ import (
 
 // folders are those of the workspace, which a client may change. The catalog
 // follows: current is closed when it has the agents of these folders.
+// The zero value has no list yet; set gives it one before anybody asks.
 type folders struct {
 	mu      sync.Mutex
 	list    []workspace.Folder // never changed, only replaced
@@ -63,6 +64,7 @@ func (f *folders) catalogReached(list []workspace.Folder) {
 	}
 }
 
+// closed reports whether a channel is closed, of one to which nothing is ever sent.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -84,6 +86,7 @@ func (f *folders) paths() []string {
 
 // setFolders takes over the folders of the client. It does not wait until the
 // catalog has their agents; who asks for the catalog does.
+// There is no error.
 func (b *daemon) setFolders(_ context.Context, list []workspace.Folder) error {
 	b.folders.set(list)
 	b.settings.forget() // which file a rule reveals depends on where links lie
@@ -94,6 +97,9 @@ func (b *daemon) setFolders(_ context.Context, list []workspace.Folder) error {
 }
 
 // catalog returns the agents once they have been read.
+// The error is that of ctx or of the daemon's end. Right after a change of folders
+// it waits for them, so that a client which asks at once is not told of agents from
+// before.
 func (b *daemon) catalog(ctx context.Context) (*registry.Snapshot, error) {
 	_, current := b.folders.get()
 	select {
@@ -107,6 +113,7 @@ func (b *daemon) catalog(ctx context.Context) (*registry.Snapshot, error) {
 }
 
 // places are where agents are looked for.
+// In safe mode there are none.
 func (b *daemon) places(list []workspace.Folder) []registry.Place {
 	if b.safe {
 		return nil
@@ -136,6 +143,7 @@ func (b *daemon) watchTargets(list []workspace.Folder) (dirs, files []string) {
 
 // followOn follows, and once there is no following any more it lets nobody wait
 // for the catalog, until ctx ends.
+// A client would otherwise wait for ever for agents after a bug in follow.
 func (b *daemon) followOn(ctx context.Context) {
 	b.guardWork("see changes of files", b.follow)
 	for ctx.Err() == nil {
@@ -150,6 +158,7 @@ func (b *daemon) followOn(ctx context.Context) {
 
 // follow reads the catalog and then takes changes of files and folders in,
 // until ctx ends.
+// One goroutine does it, so changes are taken in one after another.
 func (b *daemon) follow(ctx context.Context) {
 	list, _ := b.folders.get()
 	// First the watcher: what changes after it began is told.
@@ -165,6 +174,7 @@ func (b *daemon) follow(ctx context.Context) {
 
 // watch begins to watch the files of some folders. It returns nil where that is not
 // possible, or not wanted.
+// The caller closes it.
 func (b *daemon) watch(list []workspace.Folder) *workspace.Watcher {
 	if b.Brief {
 		return nil
@@ -206,6 +216,7 @@ func (b *daemon) readFirst(ctx context.Context, list []workspace.Folder) {
 }
 
 // takeChanges takes changes of files and folders in, until ctx ends.
+// batches may be nil: then only folders change.
 func (b *daemon) takeChanges(ctx context.Context, watcher *workspace.Watcher, batches <-chan workspace.Batch) {
 	var again <-chan time.Time // when half-written files are looked at once more
 	for {
@@ -252,6 +263,8 @@ func (b *daemon) takeChanges(ctx context.Context, watcher *workspace.Watcher, ba
 
 // renew changes the catalog and tells what became of it, one change at a time:
 // what is told is what differs from what was told before.
+// change must return the snapshot that is the newest then. Its error is passed on,
+// and nothing is told.
 func (b *daemon) renew(change func() (*registry.Snapshot, error)) (*registry.Snapshot, error) {
 	b.renewing.Lock()
 	defer b.renewing.Unlock()
@@ -265,6 +278,7 @@ func (b *daemon) renew(change func() (*registry.Snapshot, error)) (*registry.Sna
 
 // reread reads agent files again at once; a path that is no more is an agent no
 // more.
+// It returns when the catalog has them, and clients were told.
 func (b *daemon) reread(ctx context.Context, paths ...string) {
 	_, _ = b.renew(func() (*registry.Snapshot, error) {
 		return b.registry.Apply(ctx, paths,
@@ -276,6 +290,8 @@ func (b *daemon) reread(ctx context.Context, paths ...string) {
 }
 
 // takeIn brings what the daemon knows up to date with files that changed.
+// Trust comes first and bundles second, as both say which settings count, and these
+// which agents there are. The error is ctx's.
 func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
 	defer b.mcp.Refresh()
@@ -357,6 +373,7 @@ func (b *daemon) completeTrust(ctx context.Context, list []workspace.Folder) {
 
 // problems returns what is wrong with the settings of some folders, with the
 // records of trust and with the answers for always, each once.
+// Each is a sentence with its place. Texts are masked already.
 func (b *daemon) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
@@ -386,6 +403,7 @@ func (b *daemon) problems(folders ...string) []string {
 
 // tellProblems says what is wrong with the settings of all folders, and with
 // trust, by now.
+// All are told each time: a client shows them in place of those before.
 func (b *daemon) tellProblems() {
 	b.telling.Lock() // what is told last was read last
 	defer b.telling.Unlock()
@@ -429,6 +447,7 @@ func (b *daemon) trustMoved() bool {
 }
 
 // notice tells the person something that is no answer.
+// It is told once; see problems for what stays.
 func (b *daemon) notice(text string) {
 	b.Log.Warn(text)
 	if b.site.Notice != nil {

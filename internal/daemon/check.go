@@ -26,6 +26,8 @@ type Access struct {
 
 // Check does what a first run in folder does, short of the network: it reads the
 // settings, and makes the client of the model's provider. folder is canonical.
+// Nothing is written, started or asked for over the network, and no error ends
+// it: each is in the Access. ctx ends the reading of files.
 func (c Config) Check(ctx context.Context, folder string) Access {
 	b, settings := c.reader(ctx, folder)
 	a := Access{Problems: settings.problems, Notes: settings.notes,
@@ -51,6 +53,7 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 
 // reader returns what reads settings and serves nobody, with the settings that
 // hold in a folder.
+// Most parts of it are nil: only what settings need is there.
 func (c Config) reader(ctx context.Context, folder string) (*daemon, *folderSettings) {
 	b := &daemon{
 		Config: c, ctx: ctx, first: folder, trust: workspace.NewTrust(c.trustFile(), c.Now),
@@ -63,12 +66,14 @@ func (c Config) reader(ctx context.Context, folder string) (*daemon, *folderSett
 
 // Models returns what a model's name in an agent's file means in a folder, by the
 // table and the settings, as for definition.Source.Model. folder is canonical.
+// The settings are read once, now. The function is safe for concurrent use.
 func (c Config) Models(ctx context.Context, folder string) func(name string) (string, bool) {
 	b, _ := c.reader(ctx, folder)
 	return b.knows
 }
 
 // try makes a client and checks what it would sign in with.
+// url is "" for the provider's own address. The error says what fixes it.
 func (b *daemon) try(want account, url string) error {
 	client, err := gemini.New(b.clientConfig(want, url))
 	if err != nil {

@@ -13,7 +13,12 @@ import (
 // values returns all settings that hold in a folder.
 func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf(folder).values }
 
-// setValue changes a setting in the file of a scope, and has it count at once.
+// setValue changes a setting in the file of a scope, and has it count at once. raw is
+// JSON; null takes the setting out of the file. file is where it was written.
+//
+// The error is of kind fault.NotFound for a key that there is not, fault.Invalid for a
+// value that the setting cannot have, fault.Denied where the scope cannot say it, and else
+// that of the file, which then is as before.
 func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string,
 	raw []byte) (file string, err error) {
 	const op = "daemon.setValue"
@@ -45,6 +50,8 @@ func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Sc
 	return file, err
 }
 
+// setInProject writes through a handle of the folder, so that no link in a repository leads the
+// write out of it.
 func (b *daemon) setInProject(ctx context.Context, folder string, path []string, value any) error {
 	disk, err := workspace.OpenDisk(folder)
 	if err != nil {

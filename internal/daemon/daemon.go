@@ -3,6 +3,41 @@
 // its own process, and so do the tests.
 //
 // It decides nothing: what there is to decide lies below.
+//
+// # Life of a daemon
+//
+// [Serve] makes the connection and the handlers, but nothing that needs a workspace: that
+// is made by Config.build when initialize names the folders. What an answer to initialize
+// can do without waits for that answer to be written (firstWrite): the watcher, the
+// catalog, the retention of sessions. follow then reads the catalog, and takes changes of
+// files and folders in, one after another, until the connection ends. Work of this kind
+// is under guardWork: a panic in it is logged and the work begun anew.
+//
+// The end goes from above to below: the service interrupts its runs and closes the
+// sessions, then traces, hooks and MCP servers end, then the work of the daemon itself,
+// then the client of the provider.
+//
+// # Settings
+//
+// settingsOf gives what holds in a folder, translated to the words of the packages that
+// use it. It is kept until a file changes (settingsCache.forget) and never changed: who
+// has it keeps a consistent state. A project's settings count where the folder is
+// trusted, and what a project brings to be run (servers, hooks, agents) only as the
+// person approved it (basis, approvesItem, checkReviewed).
+//
+// # Locks
+//
+// renewing is held over a change of the catalog and the telling of it, so that clients
+// are told of changes in their order. telling does the same for problems. settings.mu is
+// held while settings are read; trust and bundles are asked under it, and may not ask for
+// settings. mu guards small values.
+//
+// # Files
+//
+// daemon.go puts the parts together, catalog.go follows files, settings*.go and
+// provider.go translate settings, review.go has trust and approvals, servers.go, hooks.go
+// and extensions.go what folders and bundles bring, home.go and safemode.go the start,
+// health.go and memory*.go what watches the process, and the others what their names say.
 package daemon
 
 import (
@@ -49,16 +84,23 @@ import (
 )
 
 // Config is what a daemon is made of. Home, Now and Log are required.
+// It is copied, and not changed once [Serve] has begun. Functions and writers are called
+// from several goroutines.
 type Config struct {
-	Home     string   // the person's folder: ~/.gemini, or $GEMINI_HOME
+	// The person's folder: ~/.gemini, or $GEMINI_HOME; absolute, see [HomeOf]. What the
+	// daemon itself keeps is below agentls in it.
+	Home     string
 	Homeless string   // why there is none, for the person, and Home is one for this process; "" = there is one
 	Environ  []string // the person's environment, as KEY=value
 	Trust    bool     // the workspace is trusted for this process
+	// The approval mode in which sessions begin; "" = ask.
 	Approval agents.Approval
 	// Transport reaches the model; nil is the network.
 	Transport http.RoundTripper
-	Version   string
-	Parent    int // process that is watched; 0 = none
+	// Of the binary, which clients, servers and logs are told.
+	Version string
+	// The id of a process: when that ends, so does the daemon; 0 = none is watched.
+	Parent int
 	// Headless: the client has nobody who could answer; main is told so.
 	Headless bool
 	// Brief: files are not watched, since the daemon ends as soon as it has done
@@ -77,8 +119,9 @@ type Config struct {
 	// Exit ends the process when the daemon hangs (REL-32), with exit code
 	// [watchdog.Code]; nil has nobody look.
 	Exit func(code int)
-	Now  func() time.Time
-	Log  *slog.Logger
+	// The clock of what is recorded. Timers are real ones.
+	Now func() time.Time
+	Log *slog.Logger
 	// Model answers instead of every provider, and needs no key; nil = providers do.
 	Model model.Model
 	// Tools may put others in the place of built-in tools; nil = nobody does.
@@ -110,6 +153,10 @@ type testHooks struct {
 
 // Serve serves one client on rwc until it goes or ctx ends. When it returns,
 // runs are interrupted, child processes gone and logs on stable storage.
+// It closes rwc. The outcome says who ended it, for the exit code; the error is that of
+// the connection and of the end, joined, and what was to be stored may then not be. It
+// may be called several times in a process, each with its own connection. A daemon that
+// nobody has initialized keeps and starts nothing.
 func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcome, error) {
 	var h *handlers.Handlers
 	answered := make(chan struct{})
@@ -146,11 +193,13 @@ func Serve(ctx context.Context, rwc io.ReadWriteCloser, c Config) (server.Outcom
 
 // firstWrite tells when something was written: the answer to initialize, before
 // which nothing is sent.
+// written is called after each write, and must be quick.
 type firstWrite struct {
 	io.ReadWriteCloser
 	written func()
 }
 
+// Write implements [io.Writer].
 func (f *firstWrite) Write(p []byte) (int, error) {
 	n, err := f.ReadWriteCloser.Write(p)
 	f.written()
@@ -158,28 +207,34 @@ func (f *firstWrite) Write(p []byte) (int, error) {
 }
 
 // daemon is what belongs to one workspace.
+// Fields above the locks are set by build and not changed afterwards, or guard
+// themselves.
 type daemon struct {
 	Config
-	ctx      context.Context // ends with the connection
-	site     handlers.Site
-	first    string // the first folder of the start, canonical; "" without one: sessions stay with it
-	folders  folders
-	trust    *workspace.Trust
+	ctx     context.Context // ends with the connection
+	site    handlers.Site
+	first   string // the first folder of the start, canonical; "" without one: sessions stay with it
+	folders folders
+	trust   *workspace.Trust
+	// Answers for always; nil where only the access to models is checked.
 	always   *workspace.Permissions
 	registry *registry.Registry
 	watcher  atomic.Pointer[workspace.Watcher] // nil until files are watched
+	// Models by name, the settings' rows first.
 	table    *model.Table
 	settings settingsCache
-	boxes    sandboxes
-	work     conc.WaitGroup
-	gemini   provider
-	mcp      *mcp.Servers
-	service  atomic.Pointer[agents.Service] // nil until there is one
-	memory   memory
-	shownIn  string   // this process's folder for texts that it shows as files
-	starts   *starts  // nil for one that is not recorded
-	safe     bool     // no agents are loaded (REL-33)
-	banners  []string // what the person is told as long as the daemon lives
+	// Of the person's settings, for all folders.
+	boxes sandboxes
+	// Goroutines of the daemon's own, which the end waits for.
+	work    conc.WaitGroup
+	gemini  provider
+	mcp     *mcp.Servers
+	service atomic.Pointer[agents.Service] // nil until there is one
+	memory  memory
+	shownIn string   // this process's folder for texts that it shows as files
+	starts  *starts  // nil for one that is not recorded
+	safe    bool     // no agents are loaded (REL-33)
+	banners []string // what the person is told as long as the daemon lives
 
 	renewing sync.Mutex // held while the catalog is changed and that is told
 
@@ -195,6 +250,9 @@ type daemon struct {
 // build makes the parts of the daemon for a workspace. What an answer to
 // initialize can do without is left for afterwards: the catalog is read when
 // answered is closed, so that the two do not share the processor.
+// It returns what handlers work with, whose Close ends all of it. The error would be told
+// as that of initialize; there is none at present, since whatever is wrong with settings
+// or folders is told as a problem.
 func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan struct{},
 	p *parts) (*handlers.Daemon, error) {
 	ctx, end := context.WithCancel(ctx)
@@ -242,6 +300,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 }
 
 // newDaemon returns a daemon that knows its folders and reads what is recorded of them.
+// It reads the environment and makes no file.
 func (c Config) newDaemon(ctx context.Context, site handlers.Site) *daemon {
 	b := &daemon{
 		Config: c, ctx: ctx, site: site, trust: workspace.NewTrust(c.trustFile(), c.Now),
@@ -257,6 +316,8 @@ func (c Config) newDaemon(ctx context.Context, site handlers.Site) *daemon {
 }
 
 // sessions says how sessions are kept: on disk, or in memory.
+// What is recorded is masked of known secrets alone, since a model's context is rebuilt
+// from it (spec 7.2).
 func (b *daemon) sessions(onDisk bool, traces *export.Tracer) session.Config {
 	host, _ := os.Hostname() // only to tell another daemon's person who holds a session
 	of := session.Config{
@@ -276,6 +337,7 @@ func (b *daemon) sessions(onDisk bool, traces *export.Tracer) session.Config {
 }
 
 // agentsConfig is what agents work with.
+// Functions in it are called while runs go on, so each asks for the settings anew.
 func (b *daemon) agentsConfig(store *session.Store, traces *export.Tracer, hooks *hook.Hooks) agents.Config {
 	work := agents.Config{
 		Servers: offers{b.mcp}, Traces: traces, Hooks: hooks, Validators: b.Validators,
@@ -314,6 +376,8 @@ func (b *daemon) agentsConfig(store *session.Store, traces *export.Tracer, hooks
 }
 
 // startWork starts what goes on beside requests until the connection ends.
+// It does not wait. Each is independent of the others: one that fails for good is told to
+// the person.
 func (b *daemon) startWork(answered <-chan struct{}, store *session.Store) {
 	b.work.Go(func() {
 		select {
@@ -381,6 +445,8 @@ func (c Config) loginsFile() string { return filepath.Join(c.state(), "logins.js
 
 // trusted says whether a folder is. Without a folder there is nothing of a
 // stranger's to distrust.
+// Where that cannot be read it is not. It is asked often, and reads a file only when that
+// has changed.
 func (b *daemon) trusted(folder string) bool {
 	if b.Trust || folder == "" {
 		return true
@@ -393,6 +459,7 @@ func (b *daemon) trusted(folder string) bool {
 }
 
 // trustError returns why it cannot be told whether a folder is trusted.
+// nil also where it can be told, whatever it is.
 func (b *daemon) trustError(folder string) error {
 	if b.Trust || folder == "" {
 		return nil
@@ -401,6 +468,7 @@ func (b *daemon) trustError(folder string) error {
 	return err
 }
 
+// approval returns how calls are approved, ask where nothing says so.
 func (b *daemon) approval() agents.Approval {
 	if b.Approval == "" {
 		return "ask"
@@ -414,6 +482,7 @@ func (b *daemon) reach() []string {
 }
 
 // env returns a variable of the person's environment.
+// "" where it is not set; of one that is set twice the first.
 func (b *daemon) env(name string) string {
 	for _, kv := range b.Environ {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -424,6 +493,8 @@ func (b *daemon) env(name string) string {
 }
 
 // HomeOf returns the person's folder: $GEMINI_HOME, or ~/.gemini.
+// The error is of kind fault.Unavailable: nothing says where the person's home is. The
+// folder need not exist.
 func HomeOf(getenv func(string) string) (string, error) {
 	if home := getenv("GEMINI_HOME"); home != "" {
 		return filepath.Abs(home)

@@ -37,6 +37,7 @@ func (b *daemon) listBundles(ctx context.Context, folder string) ([]bundle.Liste
 
 // activeBundles returns the bundles that take effect in a folder, as they are now:
 // what the person has not approved is none.
+// It is asked while settings are read, so it must not ask for settings.
 func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bundle {
 	if b.safe {
 		return nil
@@ -53,6 +54,8 @@ func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bun
 
 // addBundles adds the MCP servers of bundles to the settings of a folder. A server that
 // the settings describe hides one of its name.
+// It returns the folders of the bundles by the servers that they bring. The map of all
+// is copied before it is changed, since it may be shared.
 func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, folder string) map[string]string {
 	bundled := make(map[string]string)
 	for _, of := range bundles {
@@ -130,6 +133,7 @@ func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder st
 }
 
 // bundlePlaces are where the agents of bundles are, for all folders of the workspace.
+// Each is there once, in the order of the folders.
 func (b *daemon) bundlePlaces(list []workspace.Folder) []registry.Place {
 	var places []registry.Place
 	for _, folder := range folderPaths(list) {
@@ -205,6 +209,7 @@ func (b *daemon) bundleProblems(folder string) []string {
 }
 
 // approvesExtension returns why an extension's agent may not run, nil where it may.
+// The error is of kind fault.Denied, with the reason fault.Untrusted.
 func (b *daemon) approvesExtension(d *definition.Definition) error {
 	list, _ := b.folders.get()
 	for _, folder := range folderPaths(list) {
@@ -221,6 +226,7 @@ func (b *daemon) approvesExtension(d *definition.Definition) error {
 
 // commands returns the custom commands that hold in a folder, "" for none: those of
 // the folder where it is trusted, then the person's, then those of bundles.
+// They are read from disk each time. Of two of one name the first counts.
 func (b *daemon) commands(folder string) []command.Command {
 	var places []command.Place
 	if folder != "" && b.trusted(folder) {
@@ -235,6 +241,7 @@ func (b *daemon) commands(folder string) []command.Command {
 }
 
 // skills returns the tool that loads the skills of a folder, "" for none.
+// There is none where there are no skills.
 func (b *daemon) skills(folder string) []tool.Tool {
 	var places []skill.Place
 	if folder != "" && b.trusted(folder) {

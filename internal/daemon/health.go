@@ -15,6 +15,8 @@ import (
 )
 
 // parts are those of a daemon that have to come round (REL-32).
+// It outlives each of them, since the watchdog begins before there is a workspace
+// and ends after it.
 type parts struct {
 	loop   server.Pulse
 	daemon atomic.Pointer[working] // nil until initialize made it
@@ -27,6 +29,8 @@ type working struct {
 }
 
 // checks are what the watchdog does with them: each waits for what it asks.
+// A check that does not come back means that a goroutine hangs which all others
+// wait for.
 func (p *parts) checks() []watchdog.Check {
 	return []watchdog.Check{
 		{Name: "the connection's read loop", Ping: p.loop.Ping},
@@ -57,6 +61,8 @@ const restarts = 3
 // guardWork does work of the daemon's own. A panic in it is told, with an id under
 // which its stack is in the log, and the work is begun anew; the rest of the
 // daemon goes on (REL-20, REL-31).
+// It returns when do has, or after the last of these times. what completes
+// "agentls does not … any more".
 func (b *daemon) guardWork(what string, do func(context.Context)) {
 	for n := 0; ; n++ {
 		caught := panics.Try(func() { do(b.ctx) })

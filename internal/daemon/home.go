@@ -52,6 +52,7 @@ func (c Config) writable() (there string, err error) {
 // lookAtHome finds out what can be kept, and how the starts before this one went.
 // What the person has to know becomes a banner. It reports whether sessions are
 // to be kept in memory only (REL-98).
+// It is called once, before anything else is kept.
 func (b *daemon) lookAtHome() (inMemory bool) {
 	const lost = "sessions are only kept in memory, and gone when it ends"
 	if b.Homeless != "" {
@@ -118,6 +119,8 @@ func (b *daemon) enterSafeMode(key string) (inMemory bool) {
 
 // private says which of the folders of what the daemon keeps another user owns or
 // can write to (SEC-116); nil where there is none.
+// A folder that others can change would let them change what is trusted or
+// approved.
 func (b *daemon) private() error {
 	sessions := filepath.Join(b.state(), "sessions")
 	for _, dir := range []string{b.state(), sessions, filepath.Join(sessions, session.Key(b.first)),

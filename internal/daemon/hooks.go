@@ -39,6 +39,8 @@ func (b *daemon) newHooks() *hook.Hooks {
 
 // readHooks reads the hooks of all settings, a project's first, as gemini-cli runs them. A
 // project switches off its own only.
+// What switches hooks off must be known before the first is taken, so the person's section
+// comes first.
 func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 	sections := all.Lookup("hooks")
 	kept := slices.Repeat([][]describedHook{nil}, len(sections))

@@ -11,6 +11,7 @@ import (
 
 // instructions returns what memory files say in a folder, for a file in it (spec 6.2),
 // as they are on disk now. They are read for a run, not for what an editor types.
+// What is left out is there with the reason, so that the person can be told.
 func (b *daemon) instructions(folder, file string) prompt.Memory {
 	deny := b.settingsOf(folder).runs.Deny
 	if file != "" {

@@ -16,6 +16,8 @@ import (
 
 // newInstalled answers what no agent file says, for the catalog and for what is
 // typed.
+// It is asked from several goroutines while files are parsed, so its functions read
+// what is in memory.
 func (b *daemon) newInstalled() definition.Installed {
 	return definition.Installed{
 		Models: func() []string {
@@ -129,6 +131,7 @@ func (b *daemon) servers(folder string) []language.Server {
 	return list
 }
 
+// serverNames are the names of servers.
 func (b *daemon) serverNames(folder string) []string {
 	var names []string
 	for _, s := range b.servers(folder) {

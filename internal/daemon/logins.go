@@ -24,6 +24,7 @@ type logins struct {
 
 var _ mcp.Logins = logins{}
 
+// newLogins says where logins are kept. It reads nothing yet.
 func (b *daemon) newLogins() logins {
 	// Without the address of a bus the library would start a bus of its own.
 	system := runtime.GOOS == "darwin" || runtime.GOOS == "windows"
@@ -83,6 +84,8 @@ func (l logins) Lock(ctx context.Context, at string) (unlock func(), err error) 
 
 // inKeyring runs do, and waits for it until ctx ends: what a keyring was asked for
 // cannot be taken back.
+// Whatever the keyring does later is lost, so a login that it takes too late is in
+// both places: the file says which of them counts.
 func inKeyring(ctx context.Context, do func() (string, error)) (string, error) {
 	type answer struct {
 		text string

@@ -24,6 +24,7 @@ const (
 )
 
 // memory watches how much of a limit the process uses (REL-42). Limit 0 is none.
+// It is about the process, so several daemons in one share what they measure.
 type memory struct {
 	limit int64
 	now   func() time.Time
@@ -67,6 +68,8 @@ func (m *memory) full() (now int64, full bool) {
 }
 
 // admit refuses a new run while memory is short.
+// The error is of kind fault.Unavailable with the reason fault.Overloaded: it is worth
+// another try.
 func (m *memory) admit() error {
 	now, full := m.full()
 	if !full {

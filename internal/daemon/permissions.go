@@ -15,6 +15,8 @@ import (
 func (c Config) permissionsFile() string { return filepath.Join(c.state(), "permissions.json") }
 
 // permissionStore is the answers for always of one workspace, as the gate asks for them.
+// The errors are those of the file; then the person is asked, as nothing was answered
+// for always.
 type permissionStore struct {
 	ctx  context.Context // of the daemon
 	all  *workspace.Permissions

@@ -63,6 +63,7 @@ type account struct {
 // of Vertex AI.
 type payer struct{ key, url, project string }
 
+// payer is whom the provider counts requests for by this account.
 func (a account) payer() payer {
 	if a.vertex.Project != "" {
 		return payer{project: a.vertex.Project}
@@ -80,6 +81,11 @@ type provider struct {
 
 // provider returns who answers for a model, and what all runs share that ask
 // with the same key.
+// It is asked for each run, so a key that was changed counts from the next run
+// on. Runs go on with the client that they got. The retries are nil for
+// Config.Model alone. The error is of kind fault.NotFound for a model that
+// nobody serves, and of kind fault.Denied with the reason fault.AuthRequired and
+// the command that helps, where a key or a login is missing.
 func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 	foreign := fault.New(fault.NotFound, "daemon.provider",
 		"no provider is configured for the model %q; use a Gemini model", id).Because(fault.Config)
@@ -202,6 +208,7 @@ func wantsVertex(of func(name string) string, settings bool) bool {
 // credentials returns the file of the application default credentials: the one
 // that is named, else what gcloud wrote; "" are those of the machine, where it
 // is one of Google Cloud.
+// A file that is named and not there is an error; it is not read here.
 func (b *daemon) credentials(named string) (string, error) {
 	if named != "" {
 		if _, err := os.Stat(named); err != nil {

@@ -17,6 +17,8 @@ import (
 )
 
 // reviews is what is known of folders and of what they bring (spec 4.4).
+// Its methods may be called at any time. Trust for this process (Config.Trust) means that
+// nothing is reviewed.
 type reviews struct{ b *daemon }
 
 var _ handlers.Reviews = reviews{}
@@ -43,6 +45,8 @@ func (r reviews) Brings(ctx context.Context, folder string) (workspace.Active, e
 }
 
 // Pending implements [handlers.Reviews].
+// Pending implements [handlers.Reviews]. It is nil where the folder is not trusted, since
+// then nothing of it runs anyway.
 func (r reviews) Pending(ctx context.Context, folder string) ([]handlers.Pending, error) {
 	basis := r.b.basis(folder)
 	if !basis.reviewed {
@@ -72,6 +76,8 @@ func (r reviews) Trust(ctx context.Context, folder string, items []workspace.Tru
 }
 
 // Approve implements [handlers.Reviews].
+// Approve implements [handlers.Reviews]. The files are read again before it returns: what
+// runs next is what was approved, or needs another review.
 func (r reviews) Approve(ctx context.Context, folder string, items []workspace.TrustItem) error {
 	basis := r.b.basis(folder)
 	if basis.root == "" {
@@ -170,6 +176,7 @@ func (r reviews) NeedsReview() func(*definition.Definition) bool {
 }
 
 // basis is what was approved for a workspace folder.
+// It is a copy of the record, which does not follow later changes.
 type basis struct {
 	folder   string
 	reviewed bool                        // it is trusted by a record, so that what it brings is reviewed
@@ -178,6 +185,7 @@ type basis struct {
 	items    map[string]workspace.Digest // approved, by name
 }
 
+// basis returns what was approved for a folder, nothing where this process trusts all.
 func (b *daemon) basis(folder string) basis {
 	if b.Trust {
 		return basis{folder: folder, rel: "."}
@@ -237,6 +245,8 @@ func (f basis) holds(name string, digest workspace.Digest) bool {
 
 // checkReviewed is what runs ask about an agent before they use it. One that is typed
 // in an editor, on top of a file that is approved, is the person's own.
+// The error is of kind fault.Denied with the reason fault.Untrusted, and says how to approve
+// it; nil = it may run.
 func (b *daemon) checkReviewed(d *definition.Definition) error {
 	if d.Scope == definition.Extension {
 		return b.approvesExtension(d)
@@ -290,6 +300,8 @@ func (b *daemon) setTrust(folder string, trusted bool) error {
 }
 
 // decide changes what is recorded of a folder.
+// change writes the record. Everything that depends on trust is brought up to date also
+// where it fails, as a part of it may have been written.
 func (b *daemon) decide(folder string, change func() error) error {
 	err := change()
 	b.settings.forget() // after: who reads meanwhile may see what was

@@ -39,6 +39,8 @@ const (
 // one that ended without that was killed by somebody, which says nothing about
 // the workspace. The record never keeps a daemon from starting: what cannot be
 // read counts as none, and what cannot be written is not.
+// It is used by one goroutine until begin has returned; ready may then be called
+// from any.
 type starts struct {
 	file string
 	now  func() time.Time

@@ -13,6 +13,7 @@ import (
 
 // sandboxes keeps the sandbox that the person's settings describe, until they
 // describe another one: what it found out about the machine still holds.
+// It is safe for concurrent use.
 type sandboxes struct {
 	mu   sync.Mutex
 	key  string

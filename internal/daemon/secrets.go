@@ -62,10 +62,12 @@ func (s *Secrets) MaskAll(data []byte) []byte { return s.masker.Load().MaskAll(d
 
 // Stream returns what takes the secrets out of a text that comes in pieces; see
 // [mask.Stream].
+// Secrets that become known later are not taken out of it.
 func (s *Secrets) Stream() *mask.Stream { return s.masker.Load().Stream() }
 
 // add takes over values by name. A name that has another value already gets a
 // number.
+// Values that are too short or too plain to be told from other text are ignored.
 func (s *Secrets) add(found map[string][]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,15 +45,19 @@ func (b *daemon) newServers() *mcp.Servers {
 }
 
 // walls say what confines the processes that settings describe.
+// It has one survey, so that a folder is not looked through for each process.
 type walls struct {
 	b      *daemon
 	survey *tool.Survey
 }
 
+// newWalls returns them with a survey of their own.
 func (b *daemon) newWalls() walls { return walls{b, tool.NewSurvey(b.Now)} }
 
+// sandbox returns what confines the processes of a folder.
 func (w walls) sandbox(folder string) *sandbox.Sandbox { return w.b.settingsOf(folder).runs.Sandbox }
 
+// places returns what a wall hides and protects there, by the settings as they are now.
 func (w walls) places(ctx context.Context, folder string) (tool.Places, error) {
 	return w.survey.Look(ctx, folder, w.b.settingsOf(folder).runs.Deny)
 }
@@ -61,6 +65,8 @@ func (w walls) places(ctx context.Context, folder string) (tool.Places, error) {
 // serversOf returns the MCP servers of the settings of a folder. A project's
 // is started only as the person approved it (spec 4.4), and nothing is in a folder
 // that is not trusted.
+// It is asked before each use of a server, so that what the person takes back counts at
+// once.
 func (b *daemon) serversOf(folder string) []mcp.Server {
 	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
 		return nil

@@ -23,11 +23,13 @@ import (
 )
 
 // folderSettings is what the settings say for one folder.
+// Nobody changes it once settingsOf has returned it.
 type folderSettings struct {
-	runs       agents.Settings
-	table      []model.Entry     // rows that the person adds to the table of models
-	env        map[string]string // the person's variables for models; see [modelVariables]
-	vertex     bool              // the person signs in at Vertex AI
+	runs   agents.Settings
+	table  []model.Entry     // rows that the person adds to the table of models
+	env    map[string]string // the person's variables for models; see [modelVariables]
+	vertex bool              // the person signs in at Vertex AI
+	// Sessions are kept on disk.
 	persistent bool
 	retention  session.Retention // of sessions; the zero one keeps all
 	servers    []language.Server // of mcpServers, by name
@@ -38,11 +40,13 @@ type folderSettings struct {
 	redis      string            // agents.memory.redis
 	scope      string            // of new agents
 	answer     string            // of inline commands: where it goes
-	values     *workspace.Settings
-	bundles    []*bundle.Bundle  // that took effect when this was read
-	bundled    map[string]string // the folders of bundles, by the MCP server that each brings
-	problems   []string
-	notes      []string // what has no effect, though nothing is wrong with it
+	// As they are written, with defaults and origins.
+	values  *workspace.Settings
+	bundles []*bundle.Bundle  // that took effect when this was read
+	bundled map[string]string // the folders of bundles, by the MCP server that each brings
+	// What is wrong, each with its place, masked.
+	problems []string
+	notes    []string // what has no effect, though nothing is wrong with it
 }
 
 // settingsCache keeps what was read until a file changes.
@@ -54,6 +58,7 @@ type settingsCache struct {
 	generation atomic.Uint64 // grows with each forget
 }
 
+// forget has the settings read again when they are next asked for. Who has some keeps them.
 func (c *settingsCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,6 +68,8 @@ func (c *settingsCache) forget() {
 
 // settingsOf returns the settings that hold in a folder, "" for none: the
 // person's, and the folder's own where it is trusted.
+// It reads files the first time after a change, under a lock that all others wait for. What cannot be read is
+// among its problems.
 func (b *daemon) settingsOf(folder string) *folderSettings {
 	b.settings.mu.Lock()
 	defer b.settings.mu.Unlock()
@@ -111,6 +118,7 @@ func (s *folderSettings) describe(ctx context.Context, folder string) {
 func (b *daemon) userSettings() string { return filepath.Join(b.Home, "settings.json") }
 
 // translate puts the settings of a folder into the words of agents.
+// It starts nothing. Texts that quote what is written are masked before anybody sees them.
 func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettings {
 	a := all.Agents
 	s := &folderSettings{
@@ -262,6 +270,7 @@ func expandHome(path, home string) string {
 }
 
 // ignore notes that an element of a list does not count.
+// key names the list in the problem.
 func (s *folderSettings) ignore(origin workspace.Origin, key string, err error) {
 	s.problems = append(s.problems, at(origin, fmt.Sprintf("%s: %v; it is ignored", key, err)))
 }

@@ -174,6 +174,7 @@ func (in places) resolveLinks(pattern string) []string {
 
 // allow reads an entry of tools.allowed. One that names a file, whole and by
 // itself, lets agents read it though it holds credentials.
+// What cannot be read permits nothing.
 func (s *folderSettings) allow(raw workspace.Raw, in places) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {

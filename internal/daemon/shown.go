@@ -59,6 +59,7 @@ func (b *daemon) inWorkspace(path string) bool {
 
 // lasting reports whether what this user makes in a folder cannot be replaced by
 // others.
+// So the folder is sticky, as /tmp is, or nobody else may write to it.
 func lasting(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && (info.Mode()&fs.ModeSticky != 0 || workspace.Private(info) == nil)
@@ -88,6 +89,7 @@ func (b *daemon) makeShown() error {
 const keepShown = 24 * time.Hour
 
 // sweep removes what was shown by processes that ended without doing so.
+// A daemon that ends as it should removes its own folder.
 func (b *daemon) sweep() {
 	for _, dir := range []string{filepath.Dir(b.shownIn), filepath.Join(b.state(), "shown")} {
 		if info, err := os.Lstat(dir); err != nil || workspace.OnlyMine(info) != nil {
