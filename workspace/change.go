@@ -69,6 +69,7 @@ func (c Negotiated) String() string { return "agreed on " + c.Encoding.String() 
 // What is kept is cloned: strings of a decoded message share one copy of all of
 // it, so a URI of a message of 10 MB would keep the 10 MB.
 
+// An error is of kind fault.Invalid: no URI.
 func (c Opened) apply(s *Snapshot) (*Snapshot, error) {
 	if c.URI == "" {
 		return nil, fault.New(fault.Invalid, "workspace.open", "a document without a URI cannot be opened")
@@ -82,6 +83,8 @@ func (c Opened) apply(s *Snapshot) (*Snapshot, error) {
 	})), nil
 }
 
+// apply makes the next version. An edit that cannot be applied leaves the
+// document lost: see [Document.Lost].
 func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 	old, ok := s.Document(c.URI)
 	if !ok {
@@ -119,6 +122,7 @@ func (c Edited) text(old *Document, e Encoding) (string, error) {
 	return text, nil
 }
 
+// apply notes what the file has now.
 func (c Saved) apply(s *Snapshot) (*Snapshot, error) {
 	old, ok := s.Document(c.URI)
 	if !ok {
@@ -133,6 +137,7 @@ func (c Saved) apply(s *Snapshot) (*Snapshot, error) {
 	return s.with(old.URI, newDocument(d)), nil
 }
 
+// apply takes the document out.
 func (c Closed) apply(s *Snapshot) (*Snapshot, error) {
 	if _, ok := s.Document(c.URI); !ok {
 		return nil, notOpen("workspace.close", c.URI)
@@ -140,6 +145,7 @@ func (c Closed) apply(s *Snapshot) (*Snapshot, error) {
 	return s.with(c.URI, nil), nil
 }
 
+// apply replaces the folders. Documents stay open.
 func (c FoldersSet) apply(s *Snapshot) (*Snapshot, error) {
 	next := s.next()
 	next.folders = slices.Clone(c.Folders)
@@ -150,6 +156,8 @@ func (c FoldersSet) apply(s *Snapshot) (*Snapshot, error) {
 	return next, nil
 }
 
+// apply sets the encoding. With a document open it would change what its
+// positions mean.
 func (c Negotiated) apply(s *Snapshot) (*Snapshot, error) {
 	if len(s.documents) > 0 {
 		return nil, fault.New(fault.Misplaced, "workspace.negotiate",
@@ -160,6 +168,8 @@ func (c Negotiated) apply(s *Snapshot) (*Snapshot, error) {
 	return next, nil
 }
 
+// notOpen is the error of a document that the client has not opened, or has
+// closed.
 func notOpen(op string, u uri.URI) error {
 	return fault.New(fault.NotFound, op, "%s is not open", u)
 }

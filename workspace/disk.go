@@ -26,6 +26,8 @@ const attempts = 4
 // no name, no link and nobody who replaces one by the other meanwhile leads it
 // out (SEC-53 to SEC-59). Names are relative to the folder, or absolute inside
 // it. It holds the folder open; see [Disks] for many uses in a row.
+// It is not changed after it was opened, so any number of goroutines may use it
+// at once, and the copies that WithoutLinks and Direct return with it.
 type Disk struct {
 	path    string // canonical
 	spelled string // as the caller of OpenDisk wrote it
@@ -37,6 +39,9 @@ type Disk struct {
 }
 
 // OpenDisk opens the folder at an absolute path. The caller closes it.
+// The error is of kind [fault.NotFound] where there is none, [fault.Stale] where
+// another one took its place meanwhile, [fault.Invalid] for a path that is not
+// absolute, and [fault.Unavailable] else.
 func OpenDisk(folder string) (*Disk, error) {
 	path, err := Canonical(folder)
 	if err != nil {
@@ -80,6 +85,8 @@ func (d *Disk) Direct() *Disk {
 func (d *Disk) Path() string { return d.path }
 
 // Close gives the folder back.
+// Neither the disk nor its copies must be used afterwards. A disk of [Disks] may be
+// closed more than once.
 func (d *Disk) Close() error {
 	if d.release != nil {
 		d.release()
@@ -114,6 +121,7 @@ func (d *Disk) Resolve(name string) (string, error) {
 }
 
 // A File is a file as it lay on disk.
+// The caller owns it, with its bytes.
 type File struct {
 	Name    string // relative to the folder, links resolved
 	Bytes   []byte
@@ -126,6 +134,8 @@ type File struct {
 // Read returns a regular file of at most limit bytes; 0 means [MaxFile]. A named
 // pipe, a socket or a device is refused at once ([fault.Denied], SEC-57), a
 // larger file too ([fault.Invalid]). Ctx is looked at between pieces of 256 KiB.
+// A name that does not exist is [fault.NotFound], a folder [fault.Invalid], and
+// one that leads out [fault.Denied].
 func (d *Disk) Read(ctx context.Context, name string, limit int64) (*File, error) {
 	const op = "workspace.read"
 	for try := 1; ; try++ {
@@ -222,6 +232,7 @@ func (d *Disk) regular(op string, p *place) error {
 	return nil
 }
 
+// kindOfFile says for people what lies there.
 func kindOfFile(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeNamedPipe != 0:
@@ -236,8 +247,11 @@ func kindOfFile(mode fs.FileMode) string {
 	return "something else"
 }
 
+// errTooLarge says that a file has more than the limit.
 var errTooLarge = errors.New("too large")
 
+// sortRead makes a fault of why a file could not be read. The context's error
+// stays as it is.
 func (d *Disk) sortRead(op, name string, limit int64, err error) error {
 	if errors.Is(err, errTooLarge) {
 		if limit <= 0 {

@@ -16,6 +16,8 @@ func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
 // inode returns the number of a file on its disk, which this system does not say.
 func inode(fs.FileInfo) uint64 { return 0 }
 
+// isNotDir says that a path leads through what is no folder; here that is told as
+// one that does not exist.
 func isNotDir(error) bool { return false }
 
 // cannotLink says that the file system has no hard links.

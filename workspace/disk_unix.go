@@ -29,6 +29,7 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
+// isNotDir says that a path leads through what is no folder.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // cannotLink says that the file system has no hard links.

@@ -12,6 +12,8 @@ const idleDisk = time.Second
 
 // Disks opens folders as [OpenDisk] does, and keeps each open for a moment, so that calls
 // that read many files of one folder open it once. Its zero value is ready.
+// It is safe for concurrent use, must not be copied, and need not be closed: what is open
+// goes when it is idle.
 type Disks struct {
 	mu   sync.Mutex
 	kept map[string]*keptDisk // by the path that was asked for

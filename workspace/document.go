@@ -32,6 +32,7 @@ func DigestOf[T string | []byte](content T) Digest {
 const digestPart = 64 << 10
 
 // A Document is one version of one open file. It is never modified.
+// It is safe for concurrent use.
 type Document struct {
 	URI        uri.URI // as the client spells it, which is how it must be named to the client
 	LanguageID string  // as the client says: "go", "markdown"
@@ -53,6 +54,7 @@ type Document struct {
 
 // LostText is why a file is neither read nor written whose document is [Document.Lost]:
 // what the editor shows is another text.
+// The error has the reason [fault.OutOfDate].
 func LostText(path string) error {
 	return fault.New(fault.Stale, "workspace.lost",
 		"the editor's text of %s is not known; ask the person to save it and to open it again",
@@ -122,6 +124,7 @@ func (d *Document) Lines() *Lines { return d.lines() }
 
 // An Edit is one content change: the text that takes the place of a range, or,
 // without a range, of everything.
+// The range is about the text that the edits before it left, not the first one.
 type Edit struct {
 	Range *Range
 	Text  string

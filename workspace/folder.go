@@ -12,6 +12,7 @@ import (
 )
 
 // A Folder is one folder of the workspace.
+// Two folders may be the same one on disk: compare Canonical.
 type Folder struct {
 	URI       uri.URI // as the client spells it
 	Name      string  // as the client shows it; the last element of Path when it gave none
@@ -21,6 +22,7 @@ type Folder struct {
 
 // NewFolder returns the folder at u, which must be a file URI. It reads the
 // disk to resolve links; a folder that does not exist (yet) is accepted.
+// The error is [fault.Invalid] for another URI, else that of [Canonical].
 func NewFolder(u uri.URI, name string) (Folder, error) {
 	parsed := canonicalURI(u)
 	if !parsed.IsFile() {
@@ -70,6 +72,7 @@ func CanonicalPath(path string) string {
 }
 
 // FilePath returns the path that the URI of a file names; false for any other.
+// The path is absolute, and is not looked at.
 func FilePath[S ~string](name S) (path string, ok bool) {
 	u, err := uri.Parse(string(name))
 	if err != nil || !u.IsFile() {
@@ -83,6 +86,7 @@ func FilePath[S ~string](name S) (path string, ok bool) {
 // by element after cleaning, so "/w/proj-evil" is not in "/w/proj" (SEC-53), and
 // against both spellings of a folder. Links below the folder are not resolved:
 // a [Disk] does that at the moment of use.
+// It looks at letters alone. ok is false for a path in none of them.
 func Within(folders []Folder, path string) (folder Folder, rel string, ok bool) {
 	best := -1
 	for _, f := range folders {

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// identityOf returns what the system says of a directory.
 func identityOf(_ string, info fs.FileInfo) identity {
 	st, is := info.Sys().(*syscall.Stat_t)
 	if !is {

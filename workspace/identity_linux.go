@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// identityOf asks the system for the birth time as well, which not each file system has.
 func identityOf(dir string, info fs.FileInfo) identity {
 	st, is := info.Sys().(*syscall.Stat_t)
 	if !is {

@@ -4,4 +4,5 @@ package workspace
 
 import "io/fs"
 
+// identityOf knows the inode alone here.
 func identityOf(_ string, info fs.FileInfo) identity { return identity{Inode: inode(info)} }

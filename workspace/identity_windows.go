@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// identityOf knows the birth time alone here: the system tells no inode without opening the
+// directory.
 func identityOf(_ string, info fs.FileInfo) identity {
 	data, is := info.Sys().(*syscall.Win32FileAttributeData)
 	if !is {

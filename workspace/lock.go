@@ -19,6 +19,8 @@ const lockRetry = 2 * time.Millisecond
 // daemons share are read, changed and replaced (REL-102). It is the folder
 // itself that is locked, so nothing is left behind in a repository; where that
 // cannot be done, a hidden file in it. The kernel frees it when its holder dies.
+// It waits until ctx ends. Two holders of one process exclude each other as well. unlock is called
+// once.
 func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 	lock := flock.New(folder, flock.SetFlag(os.O_RDONLY))
 	if _, err = lock.TryLockContext(ctx, lockRetry); err == nil {

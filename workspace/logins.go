@@ -36,6 +36,9 @@ func NewLogins(file string, now func() time.Time) *Logins {
 }
 
 // Of returns the login at an address; the zero Login = there is none.
+// The caller must not change its Value. The error says that the file cannot be read
+// or trusted, and is of kind [fault.Unavailable] or [fault.Denied]; it is told to the
+// person.
 func (l *Logins) Of(at string) (Login, error) {
 	data, err := l.load()
 	if err != nil {
@@ -46,6 +49,7 @@ func (l *Logins) Of(at string) (Login, error) {
 
 // Lock waits until ctx ends for the lock of the login at an address, which one of all
 // daemons holds at a time, in a file beside.
+// The error is of kind [fault.Unavailable]. unlock is called exactly once.
 func (l *Logins) Lock(ctx context.Context, at string) (unlock func(), err error) {
 	failed := func(err error) (func(), error) {
 		return nil, fault.New(fault.Unavailable, "workspace.logins", "the login cannot be locked: %w", err)
@@ -62,6 +66,8 @@ func (l *Logins) Lock(ctx context.Context, at string) (unlock func(), err error)
 }
 
 // Set records a login at an address; the zero Login forgets it.
+// It does not take the lock of the login, which is longer than one write. The error
+// says that nothing was recorded, and is as of [Trust.Set].
 func (l *Logins) Set(ctx context.Context, at string, login Login) error {
 	return l.change(ctx, func(data *loginsFile) error {
 		if data.Servers = maps.Clone(data.Servers); data.Servers == nil {

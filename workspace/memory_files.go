@@ -24,10 +24,12 @@ const (
 )
 
 // MemoryNames are the names of memory files, in the order in which a folder's are
-// read; a folder that has one of the first two is not asked for the last.
+// read; a folder that has one of the first two is not asked for the last. Do not
+// change it.
 var MemoryNames = []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}
 
 // MemoryQuery says whose memory files are wanted.
+// Paths are absolute.
 type MemoryQuery struct {
 	Home    string                   // the person's ~/.gemini; "" = none
 	Person  string                   // the person's home folder, canonical: no folder above it is looked at
@@ -70,6 +72,9 @@ type MemoryLeftOut struct{ Path, Why string }
 // of each folder from the person's home down to the workspace folder, and on to the
 // folder of the file at hand. It reads what is on disk, and only what a trusted folder
 // holds; no link and no import leads out of that folder. Each file is taken once.
+// It never fails: what cannot be read, or may not be taken, is in LeftOut with the
+// reason. The caller owns the result. ctx ends the reading of files, which are then
+// left out.
 func ReadMemory(ctx context.Context, q MemoryQuery) Memory {
 	r := &memoryReader{ctx: ctx, q: q, taken: make(map[string]bool)}
 	for _, b := range q.Bundles {
@@ -185,6 +190,7 @@ func (r *memoryReader) names(dir string) []string {
 	return memoryNames(disk)
 }
 
+// memoryNames returns the memory files beneath a disk, by [MemoryNames].
 func memoryNames(disk *Disk) []string {
 	var names []string
 	for _, name := range MemoryNames {
@@ -239,6 +245,7 @@ func (r *memoryReader) whyRefused(path, text string, global bool) string {
 	return ""
 }
 
+// largeMemory says what to do with a file that is too large; "" for any other error.
 func largeMemory(err error) string {
 	if fault.KindOf(err) == fault.Invalid && strings.Contains(err.Error(), "is larger than") {
 		return fmt.Sprintf("it is larger than %d KiB; move parts of it to files that agents read when they need them",
@@ -322,6 +329,7 @@ func (r *memoryReader) take(disk *Disk, from, path string, depth int, into *Memo
 	}
 }
 
+// leaveOut notes a file that is not taken.
 func (r *memoryReader) leaveOut(path, why string) {
 	r.memory.LeftOut = append(r.memory.LeftOut, MemoryLeftOut{path, why})
 }

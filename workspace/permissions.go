@@ -14,6 +14,7 @@ const maxPermissions = 1000
 
 // A Permission is a person's answer for always: what one agent may call with one
 // tool in one workspace without asking again (spec 4.3).
+// Either Shape or Access and Argv say which calls it covers.
 type Permission struct {
 	ID    string `json:"id"`
 	Agent string `json:"agent"`
@@ -58,6 +59,7 @@ func NewPermissions(file string, now func() time.Time) *Permissions {
 
 // Of returns what is kept for a workspace, given by its canonical root, oldest
 // first; with an error nothing is. It costs two stats when the file is as before.
+// The caller owns the slice. Those that are not usable are left out.
 func (p *Permissions) Of(root string) ([]Permission, error) {
 	data, err := p.load()
 	if err != nil {
@@ -104,6 +106,7 @@ func (p *Permissions) Keep(ctx context.Context, root string, more ...Permission)
 }
 
 // Forget drops an answer of a workspace and reports whether there was one.
+// The error is as of [Trust.Set]; the answer then still counts.
 func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, err error) {
 	if all, err := p.load(); err == nil && !slices.ContainsFunc(all.Roots[root],
 		func(one Permission) bool { return one.ID == id }) {

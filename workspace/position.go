@@ -63,6 +63,7 @@ type Range struct {
 // after the last is the end of the text, as clients that delete the last line
 // send it. The error is [fault.Stale] if there is no such line: the client and
 // we do not have the same text.
+// It reads the text up to the line; for many positions in one text see [Lines].
 func Offset(text string, p Position, e Encoding) (int, error) {
 	s := scanLines(text)
 	return s.offset(p, e)
@@ -159,6 +160,7 @@ func afterLast(text string, line, count uint32) (int, error) {
 		"there is no line %d in a text of %d lines; the editor and agentls do not have the same text, open the file again", uint64(line)+1, count)
 }
 
+// outside is the error of an offset that is not in the text.
 func outside(offset, length int) error {
 	return fault.New(fault.Invalid, "workspace.position", "offset %d is outside a text of %d bytes", offset, length)
 }
@@ -172,6 +174,7 @@ type lineScanner struct {
 	lf, cr int // the first \n and the first \r at or after at, len(text) if there is none
 }
 
+// scanLines returns a scanner at the beginning of text.
 func scanLines(text string) lineScanner { return lineScanner{text: text, lf: -1, cr: -1} }
 
 // next returns where the current line ends, before its line end, and where the
@@ -196,6 +199,7 @@ func (s *lineScanner) next() (end, next int, ok bool) {
 	return end, next, true
 }
 
+// find returns where c is next, the end of the text for nowhere.
 func (s *lineScanner) find(c byte) int {
 	if i := strings.IndexByte(s.text[s.at:], c); i >= 0 {
 		return s.at + i

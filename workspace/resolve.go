@@ -27,6 +27,7 @@ type place struct {
 	disks bool // dir is the Disk's own, which stays open
 }
 
+// close gives the folder back, unless it is the Disk's own.
 func (p *place) close() {
 	if !p.disks {
 		_ = p.dir.Close()
@@ -34,6 +35,7 @@ func (p *place) close() {
 }
 
 // walk says how a name is followed.
+// It is used for one name.
 type walk struct {
 	op       string // for errors
 	mkdir    bool   // make folders that are missing
@@ -112,6 +114,7 @@ func (w *walk) step(element string) (*place, error) {
 	return nil, w.enter(dir, element, info)
 }
 
+// errNotFolder is in the chain where a name leads through what is no folder.
 var errNotFolder = errors.New("is not a folder")
 
 // enter opens the folder element of dir.
@@ -193,6 +196,7 @@ func (w *walk) restart(target string) error {
 	return nil
 }
 
+// closeAll closes the folders that were opened on the way.
 func (w *walk) closeAll() {
 	for _, h := range w.handles[1:] {
 		_ = h.Close()
@@ -229,10 +233,12 @@ func elements(path string) []string {
 	return list
 }
 
+// leaves is the error of a name that leads out of the folder.
 func leaves(op, name, target string) error {
 	return fault.New(fault.Denied, op, "%q leaves the workspace: it leads to %q", name, target)
 }
 
+// linkError is the error of a link where none is followed.
 func linkError(op, name, link string) error {
 	if link == filepath.Clean(name) {
 		return fault.New(fault.Denied, op,
@@ -242,11 +248,15 @@ func linkError(op, name, link string) error {
 	return fault.New(fault.Denied, op, "%q leads through the symbolic link %q, which is not followed here", name, link)
 }
 
+// moving is the error of what was replaced between two looks. Whoever gets it
+// may try again, [attempts] times.
 func moving(op, name string) error {
 	return fault.New(fault.Stale, op, "%q changed while it was opened; try again", name)
 }
 
 // wrapError sorts an error of the operating system.
+// It must be one of an operation on a name, which is told in place of the
+// system's.
 func (d *Disk) wrapError(op, name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -15,6 +15,8 @@ import (
 // Look is [Disk.Read] of what lies at a name itself: of a symbolic link it returns
 // where that leads as the Bytes, and fs.ModeSymlink as the Mode. A folder counts
 // as nothing ([fault.NotFound]), and so does what lies below a file.
+// Of two names for one file, one a link, it tells the two apart: that is what a
+// restoration needs.
 func (d *Disk) Look(ctx context.Context, name string, limit int64) (*File, error) {
 	const op = "workspace.look"
 	for try := 1; ; try++ {
@@ -25,6 +27,7 @@ func (d *Disk) Look(ctx context.Context, name string, limit int64) (*File, error
 	}
 }
 
+// look is one try of Look.
 func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, error) {
 	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()
 	if errors.Is(err, errNotFolder) {

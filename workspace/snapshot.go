@@ -45,6 +45,7 @@ func (s *Snapshot) FirstFolder() string {
 
 // Document returns the open document at u. Spellings of one URI ("@" and "%40")
 // are the same document.
+// false = it is not open.
 func (s *Snapshot) Document(u uri.URI) (*Document, bool) {
 	d, ok := s.documents[canonicalURI(u)]
 	return d, ok
@@ -55,6 +56,8 @@ func (s *Snapshot) Document(u uri.URI) (*Document, bool) {
 // below the folder's own path, which may lead there by a symbolic link; a
 // canonical path finds the one that the client opened through any other. Of
 // several it is one whose text was not saved, if there is one.
+// The first question to a snapshot may read files, to tell which document of several is
+// dirty.
 func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
 	if d, ok := s.Document(uri.File(path)); ok {
 		return d, true
@@ -112,6 +115,7 @@ func canonicalPath(u uri.URI) string {
 func (s *Snapshot) Documents() iter.Seq[*Document] { return maps.Values(s.documents) }
 
 // Dirty returns the documents whose text was not saved, by URI.
+// It may read a file of each document, once for each version.
 func (s *Snapshot) Dirty() []*Document {
 	var dirty []*Document
 	for d := range s.Documents() {

@@ -98,6 +98,7 @@ func DecodeText(content []byte) (*Text, error) {
 
 // Encode returns text as the bytes of a file with t's charset and byte order
 // mark.
+// It does not look at line ends; see [Text.Conform].
 func (t *Text) Encode(text string) []byte {
 	if t.Encoding != CharsetUTF8 {
 		return encode16(text, t.Encoding)
@@ -111,6 +112,7 @@ func (t *Text) Encode(text string) []byte {
 // Conform returns replacement text with the line ends of t, when all of its are
 // \n or all are \r\n, and with a final line end where t has one. A byte order
 // mark at its beginning is dropped: [Text.Encode] writes the file's own.
+// Mixed line ends and \r are left as they are given.
 func (t *Text) Conform(text string) string {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	switch t.EOL {
@@ -125,6 +127,7 @@ func (t *Text) Conform(text string) string {
 	return text
 }
 
+// endsLine reports whether text ends with a line end.
 func endsLine(text string) bool {
 	return strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\r")
 }
@@ -147,6 +150,7 @@ func eolOf(text string) EOL {
 	return EOLMixed
 }
 
+// order is the order of the two bytes of a unit.
 func order(c Charset) binary.ByteOrder {
 	if c == CharsetUTF16BE {
 		return binary.BigEndian

@@ -15,6 +15,7 @@ import (
 )
 
 // A TrustRecord is what a person decided about one folder.
+// The caller owns it.
 type TrustRecord struct {
 	Folder  string // canonical
 	Trusted bool
@@ -59,6 +60,9 @@ func NewTrust(file string, now func() time.Time) *Trust {
 
 // Lookup says whether a folder is trusted, and by which record; the record is
 // zero when there is none. With an error nothing is trusted.
+// It looks at each folder above, up to the record, and reads the file only when that
+// has changed. The error is of kind [fault.Unavailable], or [fault.Denied] where
+// others could have written the file.
 func (t *Trust) Lookup(folder string) (bool, TrustRecord, error) {
 	canonical, err := Canonical(folder)
 	if err != nil {
@@ -159,6 +163,7 @@ func (t *Trust) Records() ([]TrustRecord, error) {
 // the file is 0600 and its folder 0700 under any umask. A file that is no JSON is
 // kept beside the new one as trust.json.bad; one that others can write, or of a
 // later format, is left alone and refused ([fault.Denied], [fault.Unavailable]).
+// It waits for the lock until ctx ends. A Lookup after it sees the decision.
 func (t *Trust) Set(ctx context.Context, folder string, trusted bool, items ...TrustItem) error {
 	canonical, err := Canonical(folder)
 	if err != nil {
@@ -201,6 +206,7 @@ func (t *Trust) Approve(ctx context.Context, folder string, items ...TrustItem) 
 
 // Forget drops the record of a folder, which is then one that was never seen,
 // and reports whether there was one.
+// The error is as of [Trust.Set].
 func (t *Trust) Forget(ctx context.Context, folder string) (bool, error) {
 	canonical, err := Canonical(folder)
 	if err != nil {
@@ -235,6 +241,7 @@ type trustFile struct {
 	Folders map[string]trustFolder `json:"folders"`
 }
 
+// trustFolder is a record in the file.
 type trustFolder struct {
 	Trusted bool              `json:"trusted"`
 	Since   time.Time         `json:"since"`
@@ -242,6 +249,7 @@ type trustFolder struct {
 	identity
 }
 
+// record returns it as callers see it.
 func (f trustFolder) record(folder string) TrustRecord {
 	r := TrustRecord{Folder: folder, Trusted: f.Trusted, Since: f.Since}
 	for _, name := range slices.Sorted(maps.Keys(f.Items)) {

@@ -29,6 +29,8 @@ const settled = time.Second
 // share: JSON of type T, which has a member version. It fails closed: of a file
 // that cannot be read, is not understood or could have been written by somebody
 // else (SEC-116, SEC-140) nothing counts.
+// Reading takes no lock, as the file is replaced whole; changing takes that of its
+// folder. It is safe for concurrent use.
 type recordFile[T any] struct {
 	file string
 	op   string
@@ -46,14 +48,19 @@ type recordCache[T any] struct {
 	info fs.FileInfo
 }
 
+// op and void are for errors: who was asked, and what follows for the person. It reads
+// nothing.
 func newRecordFile[T any](file, op, void string, now func() time.Time) recordFile[T] {
 	return recordFile[T]{file: filepath.Clean(file), op: op, void: void, now: now, uid: os.Geteuid(),
 		cache: new(recordCache[T])}
 }
 
 var (
+	// In the chain where the file is no JSON, or not of this kind: the next change sets
+	// it aside.
 	errCorrupt = errors.New("it is not understood")
-	errOpen    = errors.New("others could have written it")
+	// In the chain where another user owns or can write the file.
+	errOpen = errors.New("others could have written it")
 )
 
 // load returns what the file says, which the caller must not change; with an
@@ -170,6 +177,10 @@ func (f *recordFile[T]) decode(content []byte) (*T, error) {
 // change replaces the file by what change makes of it, at once and whole under
 // the lock of its folder. A damaged file is set aside as *.bad; one that others
 // can write, or of a later format, is left alone and refused.
+// change gets what the file says, as its own, and may be called when another process
+// has changed it since the caller looked. Its error leaves the file as it is. The error
+// says that nothing was recorded: [fault.Denied] for a file that others can write, else
+// [fault.Unavailable], and change's own as it is.
 func (f *recordFile[T]) change(ctx context.Context, change func(*T) error) error {
 	failed := func(format string, args ...any) error {
 		return fault.New(fault.Unavailable, f.op, "it is not recorded: "+format, args...)

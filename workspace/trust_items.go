@@ -28,6 +28,7 @@ const (
 
 // A TrustItem is something in a folder that executes or instructs, and so counts
 // only as the person approved it (spec 11.1 rule 4).
+// Two items are the same where Name and Digest are.
 type TrustItem struct {
 	// Name is its place, relative to the folder of the record with "/" between: the
 	// path of an agent file, ".gemini/settings.json#hooks.BeforeTool",
@@ -64,6 +65,7 @@ const (
 // nothing, follows no link out of the folder, and leaves out what cannot be read:
 // that does not take effect either. The error is ctx's, or says that the folder
 // cannot be opened.
+// A folder that does not exist brings nothing. The caller owns the result.
 func ReadActive(ctx context.Context, folder string) (Active, error) {
 	disk, err := OpenDisk(folder)
 	if fault.KindOf(err) == fault.NotFound {
@@ -104,6 +106,7 @@ func ReadHooks(ctx context.Context, folder string) []TrustItem {
 	return readSection(ctx, folder, HookItem, "hooks")
 }
 
+// readSection returns the items of one section of a folder's settings.
 func readSection(ctx context.Context, folder, kind, section string) []TrustItem {
 	disk, err := OpenDisk(folder)
 	if err != nil {
@@ -130,6 +133,7 @@ func HooksItem(event string) string { return ProjectSettings + "#hooks." + event
 
 // ReadAgent returns the item of one agent file, by its path relative to a folder;
 // false for what cannot be read.
+// It is the file on disk, whatever an editor shows.
 func ReadAgent(ctx context.Context, folder, name string) (TrustItem, bool) {
 	disk, err := OpenDisk(folder)
 	if err != nil {
@@ -139,6 +143,7 @@ func ReadAgent(ctx context.Context, folder, name string) (TrustItem, bool) {
 	return readAgent(ctx, disk, name)
 }
 
+// readAgent does that on an open disk.
 func readAgent(ctx context.Context, disk *Disk, name string) (TrustItem, bool) {
 	f, err := disk.Read(ctx, name, maxAgentItem)
 	if err != nil {
@@ -155,6 +160,7 @@ func IsAgentFile(rel string) bool {
 	return path.Dir(rel) == agentsFolder && agentName(path.Base(rel))
 }
 
+// agentName reports whether a file directly in the agents folder is an agent file.
 func agentName(name string) bool {
 	return strings.HasSuffix(name, ".md") && len(name) > len(".md") && !strings.ContainsAny(name[:1], "._#")
 }
@@ -291,6 +297,7 @@ func describe(ctx context.Context, disk *Disk, text *bytes.Buffer, name string) 
 }
 
 // Under returns an item as one of a folder above its own is called.
+// rel is the way from that folder to the item's own, "." where they are the same.
 func (i TrustItem) Under(rel string) TrustItem {
 	if rel = filepath.ToSlash(rel); rel != "." {
 		i.Name = rel + "/" + i.Name
@@ -311,6 +318,7 @@ func (t *Trust) texts() string { return filepath.Join(filepath.Dir(t.file), text
 
 // Text returns the text that was approved under a digest; false where it was not
 // kept or is another one by now.
+// The caller owns it. It reads a file.
 func (t *Trust) Text(digest Digest) ([]byte, bool) {
 	if len(digest) != 64 || strings.ContainsFunc(string(digest),
 		func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {

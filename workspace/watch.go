@@ -15,6 +15,7 @@ import (
 )
 
 // WatchConfig says what a [Watcher] watches and how.
+// It is not changed once it was given.
 type WatchConfig struct {
 	Dirs  []string // absolute; agent files directly in them count ([AgentFile]); need not exist
 	Files []string // absolute; single files of any name, such as settings.json; need not exist
@@ -45,6 +46,7 @@ type WatchConfig struct {
 
 // A Batch is what changed on disk since the batch before: absolute paths below
 // the watched folders as they were given, each list sorted.
+// Each path is in one of the lists. The caller owns them.
 type Batch struct {
 	Created, Changed, Removed []string
 }
@@ -61,6 +63,8 @@ func (b *Batch) empty() bool { return len(b.Created)+len(b.Changed)+len(b.Remove
 //
 // What lies there when a folder is first given is not reported: start the
 // watcher, then read the files. What changes after that is.
+// Besides the loop there is a pump for each source of events: all that it leaves
+// for the loop is in hints.
 type Watcher struct {
 	config   WatchConfig
 	batches  chan Batch
@@ -80,6 +84,7 @@ type watchOrder struct {
 
 // NewWatcher looks at the disk and starts to watch. It fails only for a path
 // that is not absolute ([fault.Invalid]); a system without events is polled.
+// The caller closes it. The first look at the disk is made before it returns.
 func NewWatcher(config WatchConfig) (*Watcher, error) {
 	if config.Now == nil {
 		return nil, fault.New(fault.Internal, "workspace.watch", "WatchConfig.Now is required")
@@ -124,6 +129,9 @@ func (w *Watcher) Batches() <-chan Batch { return w.batches }
 
 // Set replaces the watched folders and files. When it returns, those that are
 // new were looked at; what is no longer watched is not reported any more.
+// It waits for a look at the disk that goes on. The error is [fault.Invalid] for a
+// path that is not absolute, and [fault.Unavailable] once the watcher is closed;
+// then the folders are as before.
 func (w *Watcher) Set(dirs, files []string) error {
 	dirs, files, err := watchPaths(dirs, files)
 	if err != nil {
@@ -147,17 +155,20 @@ func (w *Watcher) Set(dirs, files []string) error {
 // it: as removed where no file is there. Call it after reading a file that was not
 // in a batch: without it, a file that is read that way and gone before the watcher
 // has seen it is never reported as removed.
+// It does not wait. Paths that are not watched are ignored.
 func (w *Watcher) Recheck(paths ...string) {
 	for _, path := range paths {
 		w.hints.recheck(filepath.Clean(path))
 	}
 }
 
+// errWatcherClosed is the error of what is asked of a closed watcher.
 func errWatcherClosed() error {
 	return fault.New(fault.Unavailable, "workspace.watch", "the watcher was closed")
 }
 
 // Close ends the watcher and waits for its goroutines. It may be called twice.
+// The error is nil.
 func (w *Watcher) Close() error {
 	w.stopOnce.Do(func() { close(w.stop) })
 	w.wg.Wait()
@@ -352,6 +363,7 @@ func (w *Watcher) decide() bool {
 		!slices.Equal(before.Removed, s.pending.Removed)
 }
 
+// notice tells the person, if somebody listens.
 func (w *Watcher) notice(text string) {
 	if w.config.Notice != nil {
 		w.config.Notice(text)

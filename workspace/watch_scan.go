@@ -60,12 +60,14 @@ func stampOf(path string, now time.Time) (stamp, bool, error) {
 }
 
 // targets are the watched folders and files.
+// It is not changed once it was made.
 type targets struct {
 	dirs, files []string
 	isDir       map[string]bool
 	isFile      map[string]bool
 }
 
+// newTargets returns the targets of clean paths.
 func newTargets(dirs, files []string) targets {
 	t := targets{dirs: dirs, files: files, isDir: map[string]bool{}, isFile: map[string]bool{}}
 	for _, d := range dirs {
@@ -83,6 +85,7 @@ func (t *targets) wants(path string) bool {
 }
 
 // watchState is what the loop knows.
+// Only the loop's goroutine has it, so there is no lock.
 type watchState struct {
 	targets targets
 	seen    map[string]listing // as of the last look: each folder's files, and under "" the single files by path

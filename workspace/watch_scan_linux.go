@@ -62,6 +62,7 @@ func stampIn(fd int, name string, now time.Time) (stamp, bool, error) {
 	}, true, nil
 }
 
+// statIn asks again where a signal interrupts the call.
 func statIn(fd int, name string, st *unix.Stat_t, flags int) error {
 	for {
 		if err := unix.Fstatat(fd, name, st, flags); err != unix.EINTR {

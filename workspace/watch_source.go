@@ -29,11 +29,16 @@ type eventSource interface {
 	Close() error
 }
 
+// fsnotifySource is the source of this system.
 type fsnotifySource struct{ *fsnotify.Watcher }
 
+// Events implements [eventSource].
 func (s fsnotifySource) Events() <-chan fsnotify.Event { return s.Watcher.Events }
-func (s fsnotifySource) Errors() <-chan error          { return s.Watcher.Errors }
 
+// Errors implements [eventSource].
+func (s fsnotifySource) Errors() <-chan error { return s.Watcher.Errors }
+
+// openFsnotify opens a source. It fails where the system has no more of them.
 func openFsnotify() (eventSource, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -43,6 +48,7 @@ func openFsnotify() (eventSource, error) {
 }
 
 // hints is what the pump leaves for the loop.
+// It is safe for concurrent use.
 type hints struct {
 	signal   chan struct{} // buffered 1: there is something to take
 	interest atomic.Pointer[interest]
@@ -54,6 +60,7 @@ type hints struct {
 	lost  bool                // the source ended
 }
 
+// newHints returns hints of nothing.
 func newHints() *hints { return &hints{signal: make(chan struct{}, 1)} }
 
 // interest says which events count. It is read-only.
@@ -124,6 +131,7 @@ func (h *hints) recheck(path string) {
 	h.add(path)
 }
 
+// wake tells the loop, which may know already.
 func (h *hints) wake() {
 	select {
 	case h.signal <- struct{}{}:
@@ -147,6 +155,7 @@ type hinted struct {
 	all      bool                // not everything is in paths
 }
 
+// has reports whether something may have happened at a path.
 func (h hinted) has(path string) bool {
 	_, ok := h.paths[path]
 	return ok || h.all
@@ -219,6 +228,7 @@ func (w *Watcher) openSource() error {
 	return nil
 }
 
+// closeSource ends the source, and with it its pump.
 func (s *watchState) closeSource() {
 	if s.source != nil {
 		_ = s.source.Close()
@@ -226,6 +236,7 @@ func (s *watchState) closeSource() {
 	}
 }
 
+// reason says why there are no events.
 func reason(err error) string {
 	switch {
 	case noWatches(err):

@@ -8,6 +8,7 @@ import (
 
 // A Workspace is the moving head of a chain of snapshots.
 // The zero Workspace is empty and ready to use.
+// It is safe for concurrent use, must not be copied, and need not be closed.
 type Workspace struct {
 	writing sync.Mutex // held while a new head is made; readers never take it
 	head    atomic.Pointer[Snapshot]
@@ -79,8 +80,11 @@ type news struct {
 	watchers []*watcher
 }
 
+// watcher is one call of Watch: a pointer, so that two of the same function are two.
 type watcher struct{ f func(*Snapshot, Change) }
 
+// add queues an announcement. It is called under the lock of writers, so the queue has
+// their order.
 func (n *news) add(a announcement) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,6 +93,8 @@ func (n *news) add(a announcement) {
 	}
 }
 
+// watch adds a watcher; what it returns takes it out, and may be called more than
+// once.
 func (n *news) watch(f func(*Snapshot, Change)) func() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,6 +109,7 @@ func (n *news) watch(f func(*Snapshot, Change)) func() {
 }
 
 // deliver empties the queue, unless somebody already does.
+// So each announcement is told by one goroutine, and all in order.
 func (n *news) deliver() {
 	n.mu.Lock()
 	if n.busy {

@@ -81,6 +81,8 @@ func (d *Disk) Write(ctx context.Context, write Write) (*Text, error) {
 
 // Delete removes a regular file that has the digest seen. A symbolic link is
 // refused: name the file that it leads to.
+// The errors are those of [Disk.Write], and [fault.NotFound] where there is
+// nothing.
 func (d *Disk) Delete(ctx context.Context, name string, seen Digest) error {
 	const op = "workspace.delete"
 	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()
@@ -167,6 +169,7 @@ func (d *Disk) still(ctx context.Context, op string, p *place, digest Digest) er
 	return err
 }
 
+// newText returns what was written.
 func newText(name string, mode fs.FileMode, content []byte) (*Text, error) {
 	t, err := DecodeText(content)
 	if err != nil {
@@ -177,6 +180,8 @@ func newText(name string, mode fs.FileMode, content []byte) (*Text, error) {
 	return t, nil
 }
 
+// stale is the error of a file that is another one by now; now is its digest, ""
+// for none.
 func stale(op, name string, now Digest) error {
 	what := "changed since it was read"
 	if now == "" {
@@ -186,6 +191,7 @@ func stale(op, name string, now Digest) error {
 		"digest", string(now))
 }
 
+// exists is the error of a file that must not be there.
 func exists(op, name string, now Digest) error {
 	return fault.New(fault.Stale, op, "%q exists already; read it first", name).Because(fault.OutOfDate,
 		"digest", string(now))

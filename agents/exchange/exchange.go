@@ -47,8 +47,8 @@
 // lines ---, are not kept. A file whose front-matter is half of what spec 1.5
 // allows or more is refused, since the original is kept beside its translation.
 //
-// It imports agents/definition and internal/fault only, reads and writes no file,
-// and keeps no state: its functions may be called from several goroutines.
+// It reads and writes no file, and keeps no state: its functions may be called from
+// several goroutines.
 package exchange
 
 import (

@@ -24,10 +24,10 @@
 //
 // One file never hurts another: what cannot be read or parsed is an [Entry] with
 // a problem. What an agent's neighbours make wrong with it, as a handoff to nobody,
-// is found when it is asked for ([Snapshot.Findings]). Trust (spec 4.4) is not this package's concern.
+// is found when it is asked for ([Snapshot.Findings]). Trust (spec 4.4) is not this
+// package's concern.
 //
-// It imports definition and fault only, and watches nothing: who watches calls
-// Apply with what changed.
+// It watches nothing: who watches calls Apply with what changed.
 //
 // # Files
 //

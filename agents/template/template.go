@@ -6,8 +6,7 @@
 // folder templates below their agents, one *.md file each; one that has the name
 // of a built-in one takes its place. Its name is that of its file.
 //
-// It imports agents/definition and internal/fault only, and reads the folder
-// anew each time: it is asked when a person makes an agent.
+// It reads the folder anew each time: it is asked when a person makes an agent.
 package template
 
 import (
