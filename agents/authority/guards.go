@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
@@ -29,20 +30,27 @@ func (x *explainer) guards() {
 			definition.Repair: "has the model repair it, twice at most, then ends the run",
 			definition.Warn:   "goes on and says so",
 		}[g.Policy]
-		judge, asks := strings.CutPrefix(g.Validator, "agent:")
+		judge := g.Judge()
 		x.e.Guards = append(x.e.Guards, Reference{
-			Name: tool.Escape(g.Name), Known: !asks || x.in.ByName[judge] != nil,
+			Name: tool.Escape(g.Name), Known: (judge == "" || x.in.ByName[judge] != nil) && !x.faulty(g),
 			Origin: Origin{File: x.in.File.Path, Line: int(g.Range.Start.Line) + 1, What: "guardrails"},
 			Text:   tool.Escape("checks " + what + " by " + strings.Join(by, " and ") + "; what it refuses: " + does),
 		})
 	}
 }
 
+// faulty reports whether something in a guard's entry is wrong, so that it cannot judge.
+func (x *explainer) faulty(g definition.Guard) bool {
+	return slices.ContainsFunc(x.def.Problems, func(p definition.Problem) bool {
+		return p.Severity == definition.Error && g.Range.Contains(p.Range.Start)
+	})
+}
+
 // judges returns the agents that judge for an agent's guardrails.
 func judges(d *definition.Definition) []string {
 	var names []string
 	for _, g := range d.Guards {
-		if name, is := strings.CutPrefix(g.Validator, "agent:"); is {
+		if name := g.Judge(); name != "" {
 			names = append(names, name)
 		}
 	}

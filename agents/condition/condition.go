@@ -37,17 +37,17 @@ const maxPatterns = pattern.PerFile / 2
 
 // Check says why a condition does not compile, as a clause: what, and what to do;
 // nil for one that does. The error is [fault.Invalid]. It parses the text and looks
-// at types; nothing of it is compiled or computed. Size is how large it is, as
-// [pattern.Size] has it.
-func Check(text string) (size int, err error) {
-	size, reason := check(text)
+// at types; nothing of it is compiled or computed. names are all that it may ask for;
+// without any it may ask for everything. Size is how large it is, as [pattern.Size] has it.
+func Check(text string, names ...string) (size int, err error) {
+	size, reason := check(text, names)
 	if reason != "" {
 		return size, fault.New(fault.Invalid, "condition.check", "%s", reason)
 	}
 	return size, nil
 }
 
-func check(text string) (size int, bad string) {
+func check(text string, names []string) (size int, bad string) {
 	size = 20
 	if len(text) > maxText {
 		return size, fmt.Sprintf("it has %d bytes and %d are allowed; make it shorter", len(text), maxText)
@@ -77,9 +77,9 @@ func check(text string) (size int, bad string) {
 	if _, err := checker.Check(tree, config); err != nil {
 		return size, reason(err)
 	}
-	var u unsupported
+	u := unsupported{names: names}
 	ast.Walk(&tree.Node, &u)
-	return size, string(u)
+	return size, u.why
 }
 
 // patterns looks at the right sides of matches, and empties them.

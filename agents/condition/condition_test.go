@@ -35,6 +35,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckOfNames: a condition asks for what there is, also within its parts.
+func TestCheckOfNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"state.x && any(output.items, .n > 3)": "", "any(output, # == input)": "", "outptu != 'bad'": "outptu",
+		"any(output, # == inptu)": "inptu", "output[key] == 1": "key", "stat?.x ?? true": "stat",
+	} {
+		_, err := Check(text, "state", "output", "input")
+		if (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), "asks for "+want+",")) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	for _, text := range []string{"a.b == 'c'", "((((", "any(x, {#.y})", "1..1000000000", "\x00\xff", "a|trim('')|trim('')|trim('')", "a<(a<(b)<c)<d", "((a?:b)?:c)?:d", `a matches "(x{500}){2}"`} {
 		f.Add(text)

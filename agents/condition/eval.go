@@ -22,9 +22,9 @@ type Condition struct {
 	program *vm.Program
 }
 
-// Compile returns a condition that can be judged. Its error is that of [Check].
-func Compile(text string) (*Condition, error) {
-	if _, err := Check(text); err != nil {
+// Compile returns a condition that can be judged. names and its error are those of [Check].
+func Compile(text string, names ...string) (*Condition, error) {
+	if _, err := Check(text, names...); err != nil {
 		return nil, err
 	}
 	program, err := expr.Compile(text, expr.AllowUndefinedVariables(), expr.AsAny(), expr.Optimize(false),

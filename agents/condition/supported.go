@@ -3,6 +3,7 @@ package condition
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -18,21 +19,28 @@ var functions = []string{
 	"get", "keys", "values",
 }
 
-// unsupported is why a condition uses a part of the library's language that is
-// refused here; "" for one that does not.
-type unsupported string
+// unsupported finds why a condition uses a part of the library's language that is
+// refused here, or asks for what nothing gives.
+type unsupported struct {
+	names []string // all that may be asked for; empty for everything
+	why   string   // "" for one that does neither
+}
 
 // Visit implements ast.Visitor.
 func (u *unsupported) Visit(node *ast.Node) {
 	refuse := func(format string, args ...any) {
-		if *u == "" {
-			*u = unsupported(fmt.Sprintf(format, args...))
+		if u.why == "" {
+			u.why = fmt.Sprintf(format, args...)
 		}
 	}
 	switch n := (*node).(type) {
 	case *ast.BuiltinNode:
 		if !slices.Contains(functions, n.Name) {
 			refuse("the function %s cannot be called in a condition; compare values instead", n.Name)
+		}
+	case *ast.IdentifierNode:
+		if len(u.names) > 0 && !slices.Contains(u.names, n.Value) {
+			refuse("it asks for %s, which nothing gives; use %s", n.Value, strings.Join(u.names, ", "))
 		}
 	case *ast.CallNode:
 		refuse("the function %s is not known; compare values instead", n.Callee)

@@ -91,7 +91,7 @@ func TestNoFileIsCostly(t *testing.T) {
 	for name, yaml := range costly() {
 		src := Source{Path: ownPath, Scope: Project, Data: []byte("---\nname: a\n" + yaml + "\n---\nx\n")}
 		conditions, spent := 0, 0
-		src.Installed.Expression = func(text string) (int, error) {
+		src.Installed.Expression = func(text string, _ ...string) (int, error) {
 			conditions, spent = conditions+1, spent+60
 			return 60, nil
 		}

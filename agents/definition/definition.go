@@ -181,6 +181,9 @@ type Confirmation struct {
 	Given   bool          // Timeout was given
 }
 
+// ConditionNames are what the conditions of handoffs and guards may ask for (spec 5.2).
+var ConditionNames = []string{"state", "task", "output", "input", "last_tool"}
+
 // Handoff is one agent that control may pass to.
 type Handoff struct {
 	To          string

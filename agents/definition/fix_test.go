@@ -28,7 +28,7 @@ var installation = Installed{
 		return []string{"create_issue", "list_issues"}, server == "github"
 	},
 	Validator: func(folder, name string) bool { return name == "tone" && folder == "/w" },
-	Expression: func(condition string) (int, error) {
+	Expression: func(condition string, _ ...string) (int, error) {
 		if strings.Count(condition, "(") != strings.Count(condition, ")") {
 			return 1, errors.New("a bracket is not closed")
 		}
@@ -102,7 +102,9 @@ func TestFindingsOfTheInstallation(t *testing.T) {
 		t.Errorf("a condition that does not compile: %+v", left.Handoffs)
 	}
 	judged := furnished(ownPath, own("handoffs: [{to: b, when: 'f('}]\n"))
-	judged.Installed.Expression = func(string) (int, error) { return 1, fault.New(fault.Invalid, "condition.check", "it is empty") }
+	judged.Installed.Expression = func(string, ...string) (int, error) {
+		return 1, fault.New(fault.Invalid, "condition.check", "it is empty")
+	}
 	if p := Parse(judged).Problems; len(p) != 1 || p[0].Message != "The condition does not compile: it is empty." {
 		t.Error(p)
 	}

@@ -40,7 +40,7 @@ func TestGraphFindings(t *testing.T) {
 		fmt.Sprintf("graph: {entry: n0, nodes: [%s]}", strings.Repeat("{name: a, human: q}, ", 101)): "graph [" + strings.Repeat("{name: a, human: q}, ", 101) + "]",
 	} {
 		src := own(fields + "\n")
-		d := Parse(Source{Path: ownPath, Data: []byte(src), Installed: Installed{Expression: func(text string) (int, error) {
+		d := Parse(Source{Path: ownPath, Data: []byte(src), Installed: Installed{Expression: func(text string, _ ...string) (int, error) {
 			if strings.HasSuffix(text, "==") {
 				return 1, fmt.Errorf("something is missing")
 			}

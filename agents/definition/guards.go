@@ -18,6 +18,17 @@ type Guard struct {
 	Policy    string // reject, repair, warn
 	Schema    json.RawMessage
 	Validator string // "" for none; of custom the name that it is looked up by
+
+	JudgeRange Range // of the name of the agent that judges, where one does
+}
+
+// Judge returns the agent that judges; "" where none does.
+func (g Guard) Judge() string {
+	name, is := strings.CutPrefix(g.Validator, "agent:")
+	if !is {
+		return ""
+	}
+	return name
 }
 
 // The policies of guards.
@@ -80,6 +91,9 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 					g.Validator = g.Name
 				}
 				r.validator(n, g.Validator)
+				if judge := g.Judge(); validName(judge) {
+					g.JudgeRange = r.text.span(r.inText(n, len(text)-len(judge), len(text)))
+				}
 			}
 		case k.name == "on" && n.kind == str && n.text != "input" && n.text != "output":
 			r.oneOf(n, "guardrails[].on", "guardrails.on must be input or output.")
@@ -190,7 +204,7 @@ func (r *reader) validator(v *node, wanted string) {
 		}
 		return
 	case prefixed && kindOf == "expr":
-		r.condition(v, rest)
+		r.condition(v, rest, ConditionNames...)
 		return
 	case prefixed && kindOf == "agent":
 		if !validName(rest) {

@@ -34,8 +34,8 @@ type Installed struct {
 	// or a bare name, which is none of the built-in ones.
 	Validator func(folder, validator string) bool
 	// Expression says why a condition does not compile, nil for one that does, and
-	// how large it is, as pattern.Size has it.
-	Expression func(condition string) (size int, err error)
+	// how large it is, as pattern.Size has it. names are what it may ask for; none is all.
+	Expression func(condition string, names ...string) (size int, err error)
 }
 
 // checkRetired reports a model that does not answer any more.
@@ -148,8 +148,9 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 	r.suggest("agent/tool-unknown", severity, name.start, name.end, meant, message)
 }
 
-// condition reports a condition that does not compile, and whether it does.
-func (r *reader) condition(v *node, text string) bool {
+// condition reports a condition that does not compile, or asks for something that is not
+// among names, and whether neither is so. Without names it may ask for everything.
+func (r *reader) condition(v *node, text string, names ...string) bool {
 	if r.source.Installed.Expression == nil || v == nil {
 		return true
 	}
@@ -161,7 +162,7 @@ func (r *reader) condition(v *node, text string) bool {
 		r.crowded = true
 		return false
 	}
-	size, err := r.source.Installed.Expression(text)
+	size, err := r.source.Installed.Expression(text, names...)
 	r.spent += size
 	if err != nil {
 		r.at(v, "agent/expression", Error, "The condition does not compile: %s.",

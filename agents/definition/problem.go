@@ -16,6 +16,12 @@ type Range struct {
 	End   Position `json:"end"`
 }
 
+// Contains reports whether a position lies in r.
+func (r Range) Contains(p Position) bool {
+	before := func(a, b Position) bool { return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character) }
+	return !before(p, r.Start) && before(p, r.End)
+}
+
 // Severity says how bad a [Problem] is.
 type Severity string
 

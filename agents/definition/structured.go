@@ -98,7 +98,7 @@ func (r *reader) handoff(v *node) {
 		if condition == nil {
 			condition = when
 		}
-		fine = r.condition(condition, h.Condition) && fine
+		fine = r.condition(condition, h.Condition, ConditionNames...) && fine
 	}
 	if r.nameNode != nil && h.To == r.nameNode.text {
 		r.at(to, "agent/handoff-target", Error, "An agent cannot hand over to itself; this handoff is left out.")

@@ -152,7 +152,7 @@ func asJSON(v Validator) func(context.Context, Subject) ([]activity.GuardError, 
 // expression is the validator expr:. It knows the values of conditions and output. It
 // is compiled at its first use.
 func expression(text string) func(context.Context, Subject) ([]activity.GuardError, error) {
-	compile := sync.OnceValues(func() (*condition.Condition, error) { return condition.Compile(text) })
+	compile := sync.OnceValues(func() (*condition.Condition, error) { return condition.Compile(text, definition.ConditionNames...) })
 	return func(_ context.Context, s Subject) ([]activity.GuardError, error) {
 		c, err := compile()
 		if err != nil {

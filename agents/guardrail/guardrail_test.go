@@ -113,6 +113,7 @@ func TestValidators(t *testing.T) {
 		{"expr:output.n > 1", `no`, "!could not judge"},
 		{"expr:input == 'asked' and state.x", "x", ""},
 		{"expr:output ==", "x", "!could not judge"},
+		{"expr:outptu != 'bad'", "bad", "!it asks for outptu, which nothing gives; use state, task, output"},
 		{"agent:judge", "fine", ""},
 		{"agent:judge", "bad", "is bad"},
 		{"agent:judge", "crash", "!it crashed"},

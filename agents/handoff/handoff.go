@@ -91,7 +91,7 @@ type Entry struct {
 func New(h definition.Handoff, target Target) *Entry {
 	e := &Entry{Handoff: h}
 	if h.Condition != "" {
-		e.condition, e.broken = condition.Compile(h.Condition)
+		e.condition, e.broken = condition.Compile(h.Condition, definition.ConditionNames...)
 	}
 	parameters := e.parameters()
 	e.schema = tool.NewSchema(parameters, nil)

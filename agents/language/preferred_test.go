@@ -15,7 +15,7 @@ var installed = definition.Installed{
 	Models:  func() []string { return []string{"flash", "pro"} },
 	Retired: func(name string) (string, bool) { return "flash", name == "old-1" },
 	Servers: func(string) []string { return []string{"github"} },
-	Expression: func(text string) (int, error) {
+	Expression: func(text string, _ ...string) (int, error) {
 		_, err := filepath.Match(text, "")
 		return 0, err
 	},

@@ -109,8 +109,8 @@ var checks = []struct {
 }
 
 // Validate checks a file (spec 1.5): six things of every file, and one more for
-// each further kind of field that it has and that is looked at, but for what has no
-// effect in this version; restrictions that keep a file from running fail one more.
+// each further kind of field that it has; restrictions that keep a file from running
+// fail one more.
 // A finding fails a check if it is an error, or says that the model does not exist; a
 // file that cannot be read fails all that could not be looked at.
 func Validate(w *World, f *File) Report {

@@ -22,7 +22,7 @@ func TestConditionsOfAFileCostLittle(t *testing.T) {
 		spent := 0
 		src := definition.Source{Path: "/w/.gemini/agents/a.md", Scope: definition.Project}
 		src.Data = []byte("---\nkind: agent\nname: a\ntitle: T\nhandoffs:\n" + strings.Repeat(entry, min(1500, 60<<10/len(entry))) + "---\nx\n")
-		src.Installed.Expression = func(text string) (int, error) {
+		src.Installed.Expression = func(text string, _ ...string) (int, error) {
 			cost, err := condition.Check(text)
 			spent += cost
 			return cost, err

@@ -27,8 +27,9 @@ const (
 
 // Findings returns what is to be told of an agent file on the disk: its entry's
 // problems and, if it is the text that is used, those that the other agents make:
-// agent/handoff-target, agent/handoff-cycle, agent/subagent-unknown and agent/dead,
-// in the order of the file. The caller must not change the slice.
+// agent/handoff-target, agent/handoff-cycle, agent/subagent-unknown, agent/validator,
+// agent/graph and agent/dead, in the order of the file. The caller must not change the
+// slice.
 // For a system agent and for a stale entry these are the entry's own problems. The
 // first call after a change looks at the whole catalogue, the next ones at what d
 // says.
@@ -123,6 +124,7 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 		}
 	}
 	more = append(more, s.subagents(d, uri)...)
+	more = append(more, s.judges(d, uri)...)
 	more = append(more, s.graphNodes(d, uri)...)
 	if s.dead(d) {
 		more = append(more, definition.Problem{
@@ -157,6 +159,20 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 			p.Message += "create it, or correct the name."
 		}
 		found = append(found, p)
+	}
+	return found
+}
+
+// judges tells of the guards of d whose judge no agent is.
+func (s *Snapshot) judges(d *definition.Definition, uri string) (found []definition.Problem) {
+	for _, g := range d.Guards {
+		name := g.Judge()
+		if name == "" || g.JudgeRange == (definition.Range{}) || s.find(d.Folder, name) != nil {
+			continue
+		}
+		p := definition.Problem{URI: uri, Range: g.JudgeRange, Code: "agent/validator", Severity: definition.Error}
+		so := fmt.Sprintf("the guard %s lets nothing pass", g.Name)
+		found = append(found, s.unknownTarget(p, d, name, so, len(found) < suggestions))
 	}
 	return found
 }

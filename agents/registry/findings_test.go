@@ -145,6 +145,8 @@ func TestFindingsOfTheCatalogue(t *testing.T) {
 	w.write("one", "told.md", with("told", "user_invocable: false\ntriggers: {keywords: [x]}\n"))
 	w.write("one", "helped.md", with("helped", "user_invocable: false\nroutable: false\n"))
 	w.write("one", "helper.md", with("helper", "subagents: [helped]\n"))
+	w.write("one", "judge.md", with("judge", "user_invocable: false\nroutable: false\n"))
+	w.write("one", "judged.md", with("judged", "guardrails:\n  - validator: agent:judge\n  - validator: 'agent:jugde'\n  - validator: agent:Not One\n"))
 	w.write("one", "x.md", with("twin", ""))
 	w.write("one", "y.md", with("twin", ""))
 	w.write("one", "other.md", with("yonder", ""))
@@ -158,7 +160,8 @@ func TestFindingsOfTheCatalogue(t *testing.T) {
 		"lonely.md": nil,
 		"dead.md":   {"dead info 3:7-11 "},
 		"untold.md": {"dead info 3:7-13 "},
-		"told.md":   nil, "helped.md": nil, "helper.md": nil,
+		"told.md":   nil, "helped.md": nil, "helper.md": nil, "judge.md": nil,
+		"judged.md": {"validator error 7:23-28 judge", "validator error 8:16-29 "},
 		"x.md": {"duplicate-name error 3:7-11 > y.md:3:7-11", "file-name warning 3:7-11 "},
 		"y.md": {"duplicate-name error 3:7-11 > x.md:3:7-11", "file-name warning 3:7-11 "},
 	} {

@@ -13,7 +13,7 @@ import (
 type graph struct {
 	once      sync.Once
 	handed    map[string]int // how many agents hand over to a name
-	delegated map[string]int // how many name it as a subagent, or in a graph
+	delegated map[string]int // how many name it as a subagent, in a graph or as a judge
 	all       int            // how many, but for main, may delegate to all
 	paths     map[string]*Entry
 
@@ -75,6 +75,12 @@ func (g *graph) fill(s *Snapshot) {
 				g.delegated[name]++
 			case d.Name != mainName:
 				g.all++
+			}
+		}
+		for _, guard := range d.Guards {
+			if name := guard.Judge(); name != "" && !seen[name] {
+				seen[name] = true
+				g.delegated[name]++
 			}
 		}
 		if d.Graph == nil {
