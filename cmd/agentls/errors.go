@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -141,6 +143,10 @@ func textsOf(err error) []string {
 	switch e := err.(type) {
 	case *fault.Error:
 		return textsOf(e.Err)
+	case *os.SyscallError:
+		if e.Syscall == "getwd" && errors.Is(e, fs.ErrNotExist) {
+			return []string{"the folder that you are in was removed or moved; change to another one"}
+		}
 	case interface{ Unwrap() []error }:
 		var whole, texts []string
 		for _, one := range e.Unwrap() {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/agentls/agentls/internal/fault"
@@ -26,6 +28,7 @@ func TestErrorsOnTheirLines(t *testing.T) {
 		"one\\none is so":           fmt.Errorf("%w is so", errors.Join(one, one)),
 		"one, one":                  fmt.Errorf("%w, %w", one, one),
 		"one in x.y: two":           fmt.Errorf("one in %w", two),
+		"the folder that you are in was removed or moved\n  Change to another one": os.NewSyscallError("getwd", syscall.ENOENT),
 	} {
 		if got := errorText(err); got != want {
 			t.Errorf("%#v is shown as %q, want %q", err, got, want)
