@@ -162,8 +162,8 @@ func TestFindingsOfTheCatalogue(t *testing.T) {
 		"untold.md": {"dead info 3:7-13 "},
 		"told.md":   nil, "helped.md": nil, "helper.md": nil, "judge.md": nil,
 		"judged.md": {"validator error 7:23-28 judge", "validator error 8:16-29 "},
-		"x.md": {"duplicate-name error 3:7-11 > y.md:3:7-11", "file-name warning 3:7-11 "},
-		"y.md": {"duplicate-name error 3:7-11 > x.md:3:7-11", "file-name warning 3:7-11 "},
+		"x.md":      {"duplicate-name error 3:7-11 > y.md:3:7-11", "file-name warning 3:7-11 "},
+		"y.md":      {"duplicate-name error 3:7-11 > x.md:3:7-11", "file-name warning 3:7-11 "},
 	} {
 		e := find(t, s, w.path("one", file))
 		got := shown(s.Findings(e))
