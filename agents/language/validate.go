@@ -24,12 +24,14 @@ type Report struct {
 	URI           string
 	Passed, Total int
 	Checks        []Check
+	Warnings      []definition.Problem // that no check says
 }
 
 // Valid reports whether every check passed.
 func (r Report) Valid() bool { return r.Passed == r.Total }
 
-// Text returns the report as it is printed: a line a check, and the sum.
+// Text returns the report as it is printed: a line a check, then a line a warning, and
+// the sum.
 func (r Report) Text() string {
 	var b strings.Builder
 	for _, c := range r.Checks {
@@ -38,6 +40,9 @@ func (r Report) Text() string {
 			continue
 		}
 		fmt.Fprintf(&b, "✗ %s: line %d: %s\n", c.Title, c.Range.Start.Line+1, c.Message)
+	}
+	for _, p := range r.Warnings {
+		fmt.Fprintf(&b, "! line %d: %s\n", p.Range.Start.Line+1, p.Message)
 	}
 	fmt.Fprintf(&b, "Validation: %d/%d passed\n", r.Passed, r.Total)
 	return b.String()
@@ -120,7 +125,8 @@ func Validate(w *World, f *File) Report {
 		r.Agent = strings.TrimSuffix(filepath.Base(f.Path), ".md")
 	}
 	var failed, kept []definition.Problem
-	for _, p := range Diagnose(w, f) {
+	problems := Diagnose(w, f)
+	for _, p := range problems {
 		switch {
 		case p.Code == authorityCode:
 			kept = append(kept, p)
@@ -149,9 +155,17 @@ func Validate(w *World, f *File) Report {
 		r.Checks = append(r.Checks, newCheck("restrictions can be kept", authorityCode, kept))
 	}
 	r.Total = len(r.Checks)
+	said := make(map[string]bool) // by the code
 	for _, c := range r.Checks {
 		if c.OK {
 			r.Passed++
+		} else {
+			said[c.Code] = true
+		}
+	}
+	for _, p := range problems {
+		if p.Severity == definition.Warning && !said[p.Code] {
+			r.Warnings = append(r.Warnings, p)
 		}
 	}
 	return r

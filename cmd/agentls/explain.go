@@ -13,11 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/authority"
-	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
-	"github.com/agentls/agentls/workspace"
 )
 
 func explainCommand(std streams) *cobra.Command {
@@ -35,13 +32,14 @@ from, and below it what it overrode. NAME is an agent, or the path of an agent's
 				if err != nil {
 					return err
 				}
-				if err := readable(ctx, conn, args[0], e.File); err != nil {
-					return err
+				if p := e.Unreadable; p != nil {
+					return fmt.Errorf("%s cannot be explained: %s", tool.Escape(args[0]),
+						explain(p.URI, p.Range.Start.Line, p.Range.Start.Character, p.Message))
 				}
 				if asJSON {
 					return printJSON(std.out, e)
 				}
-				_, err = io.WriteString(std.out, authority.Text(e, columnsFor(std.out)))
+				_, err = io.WriteString(std.out, authority.Text(&e.Explanation, columnsFor(std.out)))
 				return err
 			})
 		},
@@ -73,7 +71,7 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 					fmt.Fprintln(std.err,
 						"This folder is not trusted, so its agents do not run: compared is what they could do if it were.")
 				}
-				d := authority.Compare(a, b)
+				d := authority.Compare(&a.Explanation, &b.Explanation)
 				if d.Lines == nil {
 					d.Lines = []authority.Change{}
 				}
@@ -99,7 +97,7 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 
 // explainAgent returns the explanation of an agent, or of the file at a path.
 func explainAgent(ctx context.Context, conn *connection, name string,
-	asIfTrusted bool) (*explanation.Explanation, error) {
+	asIfTrusted bool) (*wire.ExplainResult, error) {
 	if !isPath(name) {
 		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
 		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
@@ -112,41 +110,6 @@ func explainAgent(ctx context.Context, conn *connection, name string,
 		return nil, err
 	}
 	return explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(path), AsIfTrusted: asIfTrusted})
-}
-
-// readable returns why nothing is known of an agent, or of a file at a path: what
-// it says of itself cannot be read, so that what an agent gets by default is not
-// what it gets.
-func readable(ctx context.Context, conn *connection, name, file string) error {
-	if file == "" {
-		return nil
-	}
-	var problems []definition.Problem
-	if isPath(name) {
-		data, err := agentFile(file)
-		if err != nil {
-			return fmt.Errorf("%s cannot be explained: %s", displayPath(file), tool.Escape(reasonOf(err)))
-		}
-		d := definition.Parse(definition.Source{Path: file, Data: data})
-		if d.FrontMatter() != nil {
-			return nil
-		}
-		problems = d.Problems
-	} else {
-		var r wire.GetResult
-		if err := conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: name}, &r); err != nil ||
-			len(r.FrontMatter) > 0 {
-			return err
-		}
-		problems = r.Problems
-	}
-	for _, p := range problems {
-		if p.Code == "agent/yaml" || p.Code == "agent/yaml-feature" || p.Code == "agent/too-large" {
-			return fmt.Errorf("%s cannot be explained: %s", tool.Escape(name),
-				explain(string(tool.URI(file)), p.Range.Start.Line, p.Range.Start.Character, p.Message))
-		}
-	}
-	return nil
 }
 
 // filePath returns the absolute path of a file that an argument names. It is none
@@ -169,10 +132,10 @@ func columnsFor(out io.Writer) int {
 	return 100
 }
 
-func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*explanation.Explanation, error) {
+func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*wire.ExplainResult, error) {
 	var r wire.ExplainResult
 	err := conn.Call(ctx, wire.MethodExplain, &p, &r)
-	return &r.Explanation, err
+	return &r, err
 }
 
 // isPath reports whether an argument is a path, and no name of an agent.
@@ -183,7 +146,7 @@ func isPath(name string) bool {
 // versions returns the explanations of two agents. Where one is a file at a path,
 // both are explained as versions of one file: of the agent's, else of the second
 // path, else of the first where only that is an agent's.
-func versions(ctx context.Context, conn *connection, a, b string) (first, second *explanation.Explanation, err error) {
+func versions(ctx context.Context, conn *connection, a, b string) (first, second *wire.ExplainResult, err error) {
 	if first, err = explainAgent(ctx, conn, a, true); err != nil {
 		return nil, nil, err
 	}
@@ -197,7 +160,7 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 	if at == "" { // a built-in agent has no file to be a version of
 		return first, second, nil
 	}
-	for _, e := range []**explanation.Explanation{&first, &second} {
+	for _, e := range []**wire.ExplainResult{&first, &second} {
 		text, err := os.ReadFile((*e).File)
 		if err != nil {
 			return nil, nil, err
@@ -211,7 +174,4 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 }
 
 // isAgentFile reports whether a file lies in a folder of agents.
-func isAgentFile(path string) bool {
-	return workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) &&
-		filepath.Base(filepath.Dir(path)) == "agents"
-}
+func isAgentFile(path string) bool { return filepath.Base(filepath.Dir(path)) == "agents" }

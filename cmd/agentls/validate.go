@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.lsp.dev/uri"
 
-	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -57,22 +54,8 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 	if err := conn.Call(ctx, wire.MethodValidate, p, &r); err != nil {
 		return err
 	}
-	warned, err := warningsOf(ctx, conn, r.Results)
-	if err != nil {
-		return err
-	}
 	if asJSON {
-		type validation struct {
-			wire.Validation
-			Warnings []definition.Problem `json:"warnings"`
-		}
-		all := struct {
-			Results []validation `json:"results"`
-		}{[]validation{}}
-		for i, v := range r.Results {
-			all.Results = append(all.Results, validation{v, warned[i]})
-		}
-		if err := printJSON(out, all); err != nil {
+		if err := printJSON(out, r); err != nil {
 			return err
 		}
 	}
@@ -90,7 +73,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 		case asJSON:
 		case p.Name == "" && p.URI == "":
 			line := tool.Escape(report.Line())
-			if n := len(warned[i]); n > 0 {
+			if n := len(v.Warnings); n > 0 {
 				line += " (" + count(n, "warning") + ")"
 			}
 			_, err = fmt.Fprintln(out, line)
@@ -98,7 +81,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 			if len(r.Results) > 1 {
 				fmt.Fprintln(out, place(v.URI))
 			}
-			_, err = io.WriteString(out, withWarnings(tool.EscapeLines(report.Text())+"\n", warned[i]))
+			_, err = io.WriteString(out, tool.EscapeLines(report.Text())+"\n")
 		}
 		if err != nil {
 			return err
@@ -115,66 +98,13 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 	return nil
 }
 
-// warningsOf returns what is odd in files that were checked, and no check says.
-func warningsOf(ctx context.Context, conn *connection, results []wire.Validation) ([][]definition.Problem, error) {
-	var list wire.ListResult
-	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
-		return nil, err
-	}
-	known := make(map[string][]definition.Problem)
-	for _, a := range list.Agents {
-		known[a.URI] = a.Problems
-	}
-	warned := make([][]definition.Problem, len(results))
-	for i, v := range results {
-		problems, ok := known[v.URI]
-		if !ok { // no folder of agents has it: what it tells alone
-			problems = problemsOf(v.URI)
-		}
-		warned[i] = []definition.Problem{}
-		for _, p := range problems {
-			failed := slices.ContainsFunc(v.Checks, func(c wire.Check) bool { return !c.OK && c.Code == p.Code })
-			if p.Severity == definition.Warning && !failed {
-				warned[i] = append(warned[i], p)
-			}
-		}
-	}
-	return warned, nil
-}
-
-// problemsOf returns what is wrong with the file of a URI, by itself; nothing where
-// it cannot be read, which a check says.
-func problemsOf(file string) []definition.Problem {
-	u, err := uri.Parse(file)
-	if err != nil {
-		return nil
-	}
-	data, err := agentFile(u.FsPath())
-	if err != nil {
-		return nil
-	}
-	return definition.Parse(definition.Source{Path: u.FsPath(), Scope: definition.Global, Data: data}).Problems
-}
-
-// withWarnings puts warnings below the checks of a report, above its sum.
-func withWarnings(report string, warnings []definition.Problem) string {
-	last := strings.LastIndex(strings.TrimSuffix(report, "\n"), "\n") + 1
-	var b strings.Builder
-	b.WriteString(report[:last])
-	for _, p := range warnings {
-		fmt.Fprintf(&b, "%s line %d: %s\n", marks[odd], p.Range.Start.Line+1, tool.Escape(p.Message))
-	}
-	b.WriteString(report[last:])
-	return b.String()
-}
-
 // reportOf returns a validation as it is printed.
 func reportOf(v wire.Validation) *language.Report {
-	r := &language.Report{Agent: v.Agent, URI: v.URI, Passed: v.Passed, Total: v.Total}
+	r := &language.Report{Agent: v.Agent, URI: v.URI, Passed: v.Passed, Total: v.Total, Warnings: v.Warnings}
 	for _, c := range v.Checks {
 		check := language.Check{Code: c.Code, OK: c.OK, Title: c.Title, Message: c.Message}
 		if c.Range != nil {
-			check.Range = definition.Range{Start: c.Range.Start, End: c.Range.End}
+			check.Range = *c.Range
 		}
 		r.Checks = append(r.Checks, check)
 	}

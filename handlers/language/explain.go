@@ -41,13 +41,28 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot,
 				explained = h.daemon.Agents.Explain // nobody reviews what is not there
 			}
 		}
-		return &wire.ExplainResult{Explanation: *explained(f.Definition, f.Text)}, nil
+		return a.encodeExplanation(explained(f.Definition, f.Text), f.Definition, f.Text), nil
 	}
 	e, err := h.Find(a.Catalog, p.Name)
 	if err != nil {
 		return nil, h.EncodeError(err)
 	}
-	return &wire.ExplainResult{Explanation: *explained(e.Definition, a.textOf(e.Definition))}, nil
+	text := a.textOf(e.Definition)
+	return a.encodeExplanation(explained(e.Definition, text), e.Definition, text), nil
+}
+
+// encodeExplanation adds why the file of a definition cannot be read, if so: what an
+// agent gets by default is not what it gets.
+func (a *Query) encodeExplanation(e *explanation.Explanation, d *definition.Definition, text string) *wire.ExplainResult {
+	result := &wire.ExplainResult{Explanation: *e}
+	i := slices.IndexFunc(d.Problems, func(p definition.Problem) bool {
+		return p.Code == "agent/yaml" || p.Code == "agent/yaml-feature" || p.Code == "agent/too-large"
+	})
+	if i >= 0 && d.FrontMatter() == nil {
+		result.Unreadable = new(d.Problems[i])
+		result.Unreadable.Range = a.Columns(text).Encode(d.Problems[i].Range)
+	}
+	return result
 }
 
 // textOf returns the text that a definition was read from, as the editor or the

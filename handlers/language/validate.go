@@ -231,17 +231,17 @@ func (reports Validations) Result() *wire.ValidateResult {
 	result := &wire.ValidateResult{Results: []wire.Validation{}}
 	for _, r := range reports {
 		v := wire.Validation{Agent: r.Agent, URI: r.URI, Scope: string(r.scope), Passed: r.Passed, Total: r.Total,
-			Checks: []wire.Check{}}
+			Checks: []wire.Check{}, Warnings: []definition.Problem{}}
 		for _, c := range r.Checks {
 			check := wire.Check{Code: c.Code, OK: c.OK, Title: c.Title, Message: c.Message}
 			if !c.OK {
-				to := r.columns.Out(c.Range)
-				check.Range = &definition.Range{
-					Start: definition.Position{Line: to.Start.Line, Character: to.Start.Character},
-					End:   definition.Position{Line: to.End.Line, Character: to.End.Character},
-				}
+				check.Range = new(r.columns.Encode(c.Range))
 			}
 			v.Checks = append(v.Checks, check)
+		}
+		for _, p := range r.Warnings {
+			p.Range = r.columns.Encode(p.Range)
+			v.Warnings = append(v.Warnings, p)
 		}
 		result.Results = append(result.Results, v)
 	}

@@ -73,6 +73,9 @@ type (
 	// files are paths.
 	ExplainResult struct {
 		explanation.Explanation
+		// Unreadable is why its file cannot be read: what is said here of what the file
+		// sets is then what an agent gets by default.
+		Unreadable *definition.Problem `json:"unreadable,omitempty"`
 	}
 
 	// ValidateParams name an agent, or a file; absent = all agents that have a file.
@@ -101,6 +104,8 @@ type (
 		Total int `json:"total"`
 		// In the order in which they are made.
 		Checks []Check `json:"checks"`
+		// Warnings are what is odd in the file and no check says.
+		Warnings []definition.Problem `json:"warnings"`
 	}
 
 	// Check is one line of a validation.

@@ -796,6 +796,8 @@ export interface ExplainResult {
 	approval: string;
 	tokens: Tokens;
 	worst: WorstCase;
+	/** `unreadable` is why its file cannot be read: what is said here of what the file sets is then what an agent gets by default. */
+	unreadable?: Problem;
 }
 
 /** Extend is how much more a run may use. */
@@ -2837,6 +2839,8 @@ export interface Validation {
 	total: number;
 	/** In the order in which they are made. */
 	checks: Check[];
+	/** `warnings` are what is odd in the file and no check says. */
+	warnings: Problem[];
 }
 
 /** `value` is one value that holds for a run. */
