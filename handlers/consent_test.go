@@ -34,7 +34,7 @@ type recorded struct {
 
 func (r *recorded) Decided(string) bool { return false }
 
-func (r *recorded) Replaced(string) bool { return false }
+func (r *recorded) Record(string) (workspace.TrustRecord, error) { return workspace.TrustRecord{}, nil }
 
 func (r *recorded) NeedsReview() func(*definition.Definition) bool {
 	return func(*definition.Definition) bool { return false }

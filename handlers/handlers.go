@@ -217,6 +217,7 @@ func (h *Handlers) agentRoutes() []server.Route {
 		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),
 		server.Query(wire.MethodGet, nothing[wire.GetParams], h.get),
 		server.Query(wire.MethodTrust, nothing[wire.TrustParams], h.trust),
+		server.Query(wire.MethodTrustGet, nothing[wire.TrustGetParams], h.getTrust),
 
 		// input.go
 		server.Query(wire.MethodParse, nothing[wire.ParseParams], h.parse),

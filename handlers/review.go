@@ -26,9 +26,9 @@ type Reviews interface {
 	// Decided reports whether a person has said if a folder is trusted, or cannot
 	// be asked since the answer could not be recorded.
 	Decided(folder string) bool
-	// Replaced reports whether another directory has taken the place of a trusted
-	// folder: it is not trusted, and the person is asked anew (SEC-15).
-	Replaced(folder string) bool
+	// Record returns what the person decided about a folder, or one above; zero where
+	// that is nothing.
+	Record(folder string) (workspace.TrustRecord, error)
 	// Brings returns what would take effect if a folder were trusted.
 	Brings(ctx context.Context, folder string) (workspace.Active, error)
 	// Pending returns what a trusted folder brings that is other than what was
@@ -39,8 +39,11 @@ type Reviews interface {
 	// Approve records that items of a trusted folder, as Pending returned them, are
 	// approved. The error has reason untrusted for another folder.
 	Approve(ctx context.Context, folder string, items []workspace.TrustItem) error
-	// ApproveFile approves an agent file, by its path in its folder, as it is now.
-	ApproveFile(ctx context.Context, folder, rel string) error
+	// ApproveFile approves an agent file, by its path in its folder, as it is now, which
+	// is of a digest if one is given.
+	ApproveFile(ctx context.Context, folder, rel string, digest workspace.Digest) error
+	// Forget drops what was decided about a folder.
+	Forget(ctx context.Context, folder string) error
 	// ApprovedText returns the text of an agent file, by its path in its folder, that
 	// was approved; false where none was, or it was not kept.
 	ApprovedText(folder, rel string) ([]byte, bool)
@@ -215,7 +218,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 	}
 	lines, named := trustLines(folder, brings)
 	all, part := whole(folder, brings)
-	if h.daemon.Reviews.Replaced(folder) {
+	if record, err := h.daemon.Reviews.Record(folder); err == nil && record.Replaced {
 		lines = append([]string{"Another folder has taken the place of the one that you trusted here, so you are asked again."}, lines...)
 	}
 	chosen, err := h.choose(ctx, choice{

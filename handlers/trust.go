@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -17,29 +19,115 @@ import (
 // trust serves agents/trust. What is trusted must be a folder that is there;
 // trust can be taken back from anything, also from what is gone.
 func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (any, error) {
-	path, ok := folderPath(p.URI)
-	if !ok {
-		return nil, server.BadParams(wire.MethodTrust, "uri",
-			"is %q, which is not the URI of a folder; use file:// and an absolute path", p.URI)
-	}
-	folder, err := workspace.Canonical(path)
-	if err != nil {
+	folder, err := trustPath(wire.MethodTrust, p.URI)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if *p.Trusted {
+	case p.Forget:
+		if err := h.daemon.Reviews.Forget(ctx, folder); err != nil {
+			return nil, err
+		}
+		h.tellTrust(ctx, folder)
+		return struct{}{}, nil
+	case *p.Trusted:
 		info, err := os.Stat(folder)
 		switch {
 		case err != nil:
 			return nil, server.BadParams(wire.MethodTrust, "uri",
 				"is %q, where no folder can be found; name one that exists", p.URI)
 		case !info.IsDir() && h.daemon.Reviews != nil && isAgentFile(folder):
-			return struct{}{}, h.approveFile(ctx, folder)
+			return struct{}{}, h.approveFile(ctx, folder, workspace.Digest(p.Digest))
 		case !info.IsDir():
 			return nil, server.BadParams(wire.MethodTrust, "uri",
 				"is %q, which is a file; name the folder that it is in", p.URI)
 		}
 	}
 	return struct{}{}, h.setTrust(ctx, folder, *p.Trusted)
+}
+
+// trustPath returns the canonical path that a request about trust names.
+func trustPath(method, name string) (string, error) {
+	path, ok := folderPath(name)
+	if !ok {
+		return "", server.BadParams(method, "uri",
+			"is %q, which is not the URI of a folder; use file:// and an absolute path", name)
+	}
+	return workspace.Canonical(path)
+}
+
+// getTrust serves agents/trust/get.
+func (h *Handlers) getTrust(ctx context.Context, _ struct{}, p *wire.TrustGetParams) (*wire.TrustGetResult, error) {
+	folder, err := trustPath(wire.MethodTrustGet, p.URI)
+	if err != nil {
+		return nil, err
+	}
+	file := ""
+	if isAgentFile(folder) {
+		root := agentRoot(folder)
+		file, _ = workspace.Below(root, folder) // it is an agent file's
+		folder = root
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, server.BadParams(wire.MethodTrustGet, "uri", "is %q, where no folder can be found; name one that exists",
+			p.URI)
+	}
+	record, err := h.daemon.Reviews.Record(folder)
+	if err != nil {
+		return nil, err
+	}
+	recorded := record.Trusted && !record.Replaced
+	r := &wire.TrustGetResult{Folder: tool.URI(folder), Trusted: h.daemon.Trusted(folder), Replaced: record.Replaced,
+		Since: stamp(record.Since)}
+	r.Process = r.Trusted && !recorded
+	if record.Folder != "" {
+		r.Decided = tool.URI(record.Folder)
+	}
+	if p.Items {
+		below, _ := workspace.Below(record.Folder, folder)
+		err = h.listBrought(ctx, r, folder, below, filepath.ToSlash(file), p.Texts)
+	}
+	return r, err
+}
+
+// validText is a text as JSON can have it.
+func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+
+// listBrought adds what a folder brings, or the agent file of it that is named. below is
+// the folder, seen from that of its record.
+func (h *Handlers) listBrought(ctx context.Context, r *wire.TrustGetResult, folder, below, file string,
+	texts bool) error {
+	brings, err := h.daemon.Reviews.Brings(ctx, folder)
+	if err != nil {
+		return err
+	}
+	waiting, err := h.daemon.Reviews.Pending(ctx, folder)
+	if err != nil {
+		return err
+	}
+	pending := make(map[string]Pending, len(waiting))
+	for _, p := range waiting {
+		pending[p.Name] = p
+	}
+	for _, item := range slices.Concat(brings.Items, brings.Memory) {
+		if file != "" && item.Name != file {
+			continue
+		}
+		to := wire.TrustItem{Kind: item.Kind, Label: item.Label, Name: item.Name}
+		p, waits := pending[item.Under(below).Name]
+		if waits { // what was read last
+			item.Text, item.Digest = p.Text, p.Digest
+			to.State = map[bool]string{true: "changed", false: "new"}[p.Known]
+		}
+		to.Digest = string(item.Digest)
+		if texts {
+			to.Text, to.Before = validText(item.Text), validText(p.Before)
+		}
+		r.Items = append(r.Items, to)
+	}
+	if file == "" {
+		r.Settings = brings.Settings
+	}
+	return nil
 }
 
 // setTrust records whether a folder, which is canonical, is trusted, and tells
@@ -62,10 +150,10 @@ func isAgentFile(path string) bool {
 func agentRoot(path string) string { return filepath.Dir(filepath.Dir(filepath.Dir(path))) }
 
 // approveFile approves an agent file of a trusted folder as it is now.
-func (h *Handlers) approveFile(ctx context.Context, path string) error {
+func (h *Handlers) approveFile(ctx context.Context, path string, digest workspace.Digest) error {
 	folder := agentRoot(path)
 	rel, _ := workspace.Below(folder, path) // it is an agent file's
-	if err := h.daemon.Reviews.ApproveFile(ctx, folder, rel); err != nil {
+	if err := h.daemon.Reviews.ApproveFile(ctx, folder, rel, digest); err != nil {
 		return err
 	}
 	h.tellTrust(ctx, folder)

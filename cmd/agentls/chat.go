@@ -175,7 +175,7 @@ func (c *conversation) welcome(ctx context.Context) error {
 		word = "sandbox " + string(wall)
 	}
 	c.chat.SetStatus(chat.Status{Sandbox: word})
-	return c.askTrust(ctx, c.config)
+	return c.askTrust(ctx)
 }
 
 func (c *conversation) send(r reply) {

@@ -10,20 +10,19 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/agentls/agentls/internal/chat"
-	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/wire"
 )
 
 // askTrust has a person at a terminal decide about a folder that nobody has decided
 // about, before an agent spends turns in it on what it may not do.
-func (d *dialogue) askTrust(ctx context.Context, config daemon.Config) error {
+func (d *dialogue) askTrust(ctx context.Context) error {
 	folder, err := here()
-	if err != nil || config.Trust || !d.terminal {
+	if err != nil || !d.terminal {
 		return err
 	}
-	trusted, record, err := trustOf(config).Lookup(folder)
-	decided := record.Folder != "" && !record.Replaced
-	if err == nil && !trusted && !decided {
+	r, err := d.conn.trustIn(ctx, folder, false, false)
+	trusted := r.Trusted
+	if err == nil && !trusted && (r.Decided == "" || r.Replaced) {
 		p := &protocol.ExecuteCommandParams{Command: wire.CommandTrustWorkspace}
 		var given struct {
 			Trusted []string `json:"trusted"`

@@ -13,12 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/definition"
-	"github.com/agentls/agentls/agents/language"
-	"github.com/agentls/agentls/agents/registry"
-	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/daemon"
-	"github.com/agentls/agentls/workspace"
 )
 
 // here returns the folder that the command was started in, canonical.
@@ -27,7 +23,7 @@ func here() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return workspace.Canonical(folder)
+	return filepath.EvalSymlinks(folder)
 }
 
 // complete offers the values of a flag to the shell.
@@ -71,89 +67,44 @@ func completeFiles(most int) cobra.CompletionFunc {
 	}
 }
 
-// completeAgents offers the names of agents for the first most arguments. The
-// files are read here, without a daemon: a shell waits for the answer.
+// completeAgents offers the names of agents for the first most arguments.
 func completeAgents(most int) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completeRead(most, daemon.Config.OfferAgents)
+}
+
+// completeRead offers what is read for the first most arguments.
+func completeRead(most int, read func(daemon.Config, context.Context, string) []daemon.Offer) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) (values []string, _ cobra.ShellCompDirective) {
 		home, err := daemon.HomeOf(os.Getenv)
 		if err != nil || len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		places := []registry.Place{{Scope: definition.Global, Dir: filepath.Join(home, "agents")}}
-		if folder, err := here(); err == nil {
-			places = append(places, registry.Place{Scope: definition.Project,
-				Dir: filepath.Join(folder, ".gemini", "agents"), Folder: folder})
-		}
-		snapshot, err := registry.New(registry.Config{Places: places}).Load(c.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		offered, seen := []string{"main"}, map[string]bool{"main": true}
-		for _, e := range snapshot.Entries() {
-			if d := e.Definition; !seen[d.Name] && language.CheckName(d.Name) == nil {
-				seen[d.Name] = true
-				offered = append(offered, d.Name+"\t"+tool.Escape(d.Title))
+		folder, _ := here() // "" = none
+		for _, o := range read(daemon.Config{Home: home, Now: time.Now}, c.Context(), folder) {
+			if o.About != "" {
+				o.Value += "\t" + tool.Escape(o.About)
 			}
+			values = append(values, o.Value)
 		}
-		return offered, cobra.ShellCompDirectiveNoFileComp
+		return values, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completePermissions offers what is allowed always in this folder, by its id.
-func completePermissions(_ *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
-	home, err := daemon.HomeOf(os.Getenv)
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	folder, err := here()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, _ := workspace.NewPermissions(filepath.Join(home, "agentls", "permissions.json"),
-		time.Now).Of(folder) // what cannot be read offers nothing
-	for _, p := range all {
-		ids = append(ids, p.ID+"\t"+tool.Escape(p.Agent+": "+p.Covers))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeSessions offers the names of this folder's sessions.
-func completeSessions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return sessionNames(), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeSessionFlag offers them, and what else it may be, for --session.
+// completeSessionFlag offers the names of this folder's sessions, and what else it may
+// be, for --session.
 func completeSessionFlag(c *cobra.Command, more ...string) {
-	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string,
-		cobra.ShellCompDirective) {
-		return append(sessionNames(), more...), cobra.ShellCompDirectiveNoFileComp
+	completeBy(c, "session", func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		names, directive := completeSessions(c, nil, begun)
+		return append(names, more...), directive
 	})
 }
 
-// sessionNames returns the names of this folder's sessions, from the files of
-// their logs: reading those would take longer than a shell should wait.
-func sessionNames() (names []string) {
-	home, err := daemon.HomeOf(os.Getenv)
-	if err != nil {
-		return nil
-	}
-	folder, err := here()
-	if err != nil {
-		return nil
-	}
-	logs, _ := filepath.Glob(filepath.Join(home, "agentls", "sessions", session.Key(folder),
-		"*.jsonl")) // a pattern of ours is none that is bad
-	for _, log := range logs {
-		name := strings.TrimSuffix(filepath.Base(log), ".jsonl")
-		if session.CheckID(name) == nil { // what ends in a number is a later part of a log
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// completePermissions offers what is allowed always in this folder, by its id, and
+// completeSessions the names of this folder's sessions.
+var (
+	completePermissions = completeRead(1, daemon.Config.OfferAnswers)
+	completeSessions    = completeRead(1, daemon.Config.OfferSessions)
+)
 
 // completeHunks offers the parts of what agents changed, by their ids.
 func completeHunks(std streams) cobra.CompletionFunc {

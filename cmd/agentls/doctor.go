@@ -19,14 +19,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
-	"github.com/agentls/agentls/workspace"
 )
 
 // health is what a check found.
@@ -128,19 +126,17 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 		return ""
 	}
 	access := config.Check(ctx, folder)
-	trusted, trust := checkTrust(config, folder)
+	dir := config.SessionsOf(folder)
 	found := []finding{checkKey(access), checkBaseURL(access)}
-	found = append(found, checkSettings(config, folder, trusted, access)...)
-	found = append(found, trust, checkAnswers(config, folder))
-	dir := filepath.Join(config.Home, "agentls", "sessions", session.Key(folder))
-	found = append(found, checkSessions(dir))
-
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {
-		return append(found, finding{"daemon", broken, "the daemon does not start: " + oneLine(err),
+		found = append(found, checkSettings(config, folder, false, access)...)
+		return append(found, checkSessions(dir), finding{"daemon", broken, "the daemon does not start: " + oneLine(err),
 			"see what is wrong above; AGENTLS_DEBUG=1 says more"}), nil
 	}
-	found = withOverrides(found, checkOverrides(ctx, conn, access.Overridden))
+	trusted, trust := checkTrust(ctx, conn, config, folder)
+	found = append(found, checkSettings(config, folder, trusted, access, checkOverrides(ctx, conn, access.Overridden)...)...)
+	found = append(found, trust, checkAnswers(ctx, conn, config), checkSessions(dir))
 	found = append(found, checkAgents(ctx, conn)...)
 	found = append(found, checkLocks(ctx, conn, dir)...)
 	if err := conn.Close(); err != nil {
@@ -199,42 +195,42 @@ func checkBaseURL(a daemon.Access) finding {
 	return finding{"baseURL", fine, "base URL: " + shown, ""}
 }
 
-func checkTrust(config daemon.Config, folder string) (bool, finding) {
-	if config.Trust {
-		return true, finding{"trust", fine, "folder: " + folder + " is trusted by AGENTLS_TRUST=1", ""}
-	}
-	trusted, record, err := workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"),
-		config.Now).Lookup(folder)
+func checkTrust(ctx context.Context, conn *connection, config daemon.Config, folder string) (bool, finding) {
+	r, err := conn.trustIn(ctx, folder, false, false)
+	decided := tool.PathOf(r.Decided)
 	switch {
 	case err != nil:
-		return trusted, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " +
-			fault.Message(err), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
-	case record.Replaced:
-		return false, finding{"trust", odd, "folder: " + record.Folder +
+		return false, finding{"trust", broken, "folder: trust cannot be read, so nothing is trusted: " +
+			err.Error(), "fix or remove " + filepath.Join(config.Home, "agentls", "trust.json")}
+	case r.Process:
+		return true, finding{"trust", fine, "folder: " + folder + " is trusted by AGENTLS_TRUST=1", ""}
+	case r.Replaced:
+		return false, finding{"trust", odd, "folder: " + decided +
 			" is not trusted any more: another folder has taken its place since you trusted it",
 			"look at it, then: agentls trust"}
-	case !trusted:
+	case !r.Trusted:
 		return false, finding{"trust", odd, "folder: " + folder +
 			" is not trusted, so its agents and settings do not count", "look at them, then: agentls trust"}
 	}
-	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", record.Folder,
-		record.Since.Local().Format(time.DateOnly)), ""}
+	since, _ := time.Parse(time.RFC3339, r.Since) // it is the daemon's
+	return true, finding{"trust", fine, fmt.Sprintf("folder: %s is trusted since %s", decided,
+		since.Local().Format(time.DateOnly)), ""}
 }
 
 // checkAnswers says whether the answers that were given for always can be read.
-func checkAnswers(config daemon.Config, folder string) finding {
-	file := filepath.Join(config.Home, "agentls", "permissions.json")
-	answers, err := workspace.NewPermissions(file, config.Now).Of(folder)
-	if err != nil {
-		return finding{"answers", broken, "answers for always: " + fault.Message(err),
-			"until then everything asks; fix or remove " + file}
+func checkAnswers(ctx context.Context, conn *connection, config daemon.Config) finding {
+	var r wire.PermissionsListResult
+	if err := conn.Call(ctx, wire.MethodPermissionsList, &wire.PermissionsListParams{}, &r); err != nil {
+		return finding{"answers", broken, "answers for always: " + err.Error(),
+			"until then everything asks; fix or remove " + filepath.Join(config.Home, "agentls", "permissions.json")}
 	}
-	return finding{"answers", fine, "answers for always: " + count(len(answers), "rule") + " in this folder", ""}
+	return finding{"answers", fine, "answers for always: " + count(len(r.Permissions), "rule") + " in this folder", ""}
 }
 
 // checkSettings tells what a run finds wrong with the settings, or which files it
 // reads.
-func checkSettings(config daemon.Config, folder string, trusted bool, access daemon.Access) []finding {
+func checkSettings(config daemon.Config, folder string, trusted bool, access daemon.Access,
+	overrides ...finding) []finding {
 	user := filepath.Join(config.Home, "settings.json")
 	var found []finding
 	for _, p := range access.Problems {
@@ -243,11 +239,11 @@ func checkSettings(config daemon.Config, folder string, trusted bool, access dae
 	for _, n := range access.Notes {
 		found = append(found, finding{"settings", odd, "settings: " + n, ""})
 	}
-	if len(found) > 0 {
+	if found = append(found, overrides...); len(found) > 0 {
 		return found
 	}
 	var read []string
-	for _, path := range []string{user, filepath.Join(folder, workspace.ProjectSettings)} {
+	for _, path := range []string{user, filepath.Join(folder, settingsFile)} {
 		if _, err := os.Stat(path); err == nil && (path == user || trusted) {
 			read = append(read, path)
 		}
@@ -270,25 +266,6 @@ func checkOverrides(ctx context.Context, conn *connection, agents []string) []fi
 		}
 	}
 	return found
-}
-
-// withOverrides puts what is wrong with overrides behind what else is found of the
-// settings, or in the place of that all is well.
-func withOverrides(found, overrides []finding) []finding {
-	at := 0
-	for i, f := range found {
-		if f.Check == "settings" {
-			at = i
-		}
-	}
-	if len(overrides) == 0 {
-		return found
-	}
-	if found[at].Status != fine {
-		at++
-		return slices.Insert(found, at, overrides...)
-	}
-	return slices.Replace(found, at, at+1, overrides...)
 }
 
 // checkAgents counts the agents of each folder, and names the files that are

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/extensions/bundle"
-	"github.com/agentls/agentls/workspace"
 )
 
 func extensionsCommand(std streams) *cobra.Command {
@@ -121,15 +119,8 @@ func extensionsOf(std streams) (*bundle.Store, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	folder, err := os.Getwd()
-	if err == nil {
-		folder, err = workspace.Canonical(folder)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	return &bundle.Store{Home: config.Home, State: filepath.Join(config.Home, "agentls"),
-		Named: workspace.ReadNamed}, folder, nil
+	folder, err := here()
+	return config.Bundles(), folder, err
 }
 
 func installCommand(std streams) *cobra.Command {

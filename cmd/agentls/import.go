@@ -333,8 +333,7 @@ func after(config daemon.Config, folder string, r importReport) []string {
 	if r.Scope == "global" {
 		return lines
 	}
-	trusted, _, err := trustOf(config).Lookup(folder)
-	if config.Trust || (err == nil && trusted) {
+	if trusted, err := config.Trusted(folder); err == nil && trusted {
 		return append(lines, "Imported agents need your review before they run: agentls trust")
 	}
 	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust")

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -10,10 +13,11 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/wire"
-	"github.com/agentls/agentls/workspace"
 )
+
+// settingsFile is where a project has its settings.
+var settingsFile = filepath.Join(".gemini", "settings.json")
 
 // firstSettings is the settings file of a new project: by the schema, editors complete
 // it.
@@ -70,7 +74,7 @@ func setUp(ctx context.Context, conn *connection, std streams, p wire.CreatePara
 	} else {
 		fmt.Fprintf(std.out, "This folder has %s already\n", count(len(agents), "agent"))
 	}
-	if err := writeSettings(ctx, std, folder); err != nil {
+	if err := writeSettings(std, folder); err != nil {
 		return err
 	}
 	untrusted := slices.ContainsFunc(agents, func(a wire.AgentInfo) bool { return a.State == "untrusted" })
@@ -105,21 +109,27 @@ func (c *connection) projectAgents(ctx context.Context) ([]wire.AgentInfo, error
 }
 
 // writeSettings makes a settings file where there is none.
-func writeSettings(ctx context.Context, std streams, folder string) error {
-	disk, err := workspace.OpenDisk(folder)
+func writeSettings(std streams, folder string) error {
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err
 	}
-	defer disk.Close()
-	_, err = disk.Direct().Write(ctx, workspace.Write{Name: workspace.ProjectSettings,
-		Text: firstSettings, Exact: true})
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(settingsFile), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(settingsFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {
-	case fault.KindOf(err) == fault.Stale:
-		fmt.Fprintln(std.out, "Left "+filepath.FromSlash(workspace.ProjectSettings)+" as it is")
+	case errors.Is(err, fs.ErrExist):
+		fmt.Fprintln(std.out, "Left "+settingsFile+" as it is")
 		return nil
 	case err != nil:
 		return err
 	}
-	_, err = fmt.Fprintln(std.out, "Created "+filepath.FromSlash(workspace.ProjectSettings))
+	_, err = f.WriteString(firstSettings)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, "Created "+settingsFile)
 	return err
 }

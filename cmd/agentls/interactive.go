@@ -85,7 +85,7 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	if err := d.banner(ctx); err != nil {
 		return err
 	}
-	if err := d.askTrust(ctx, config); err != nil {
+	if err := d.askTrust(ctx); err != nil {
 		return err
 	}
 	if d.terminal {

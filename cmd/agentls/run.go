@@ -228,7 +228,7 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 			p.Agent = conn.agentOf(ctx, p.Session)
 		}
 		if p.Agent == "" || p.Agent == "main" {
-			if err := askTrustOnce(ctx, conn, config, std, t.terminal, p.Approval); err != nil {
+			if err := askTrustOnce(ctx, conn, std, t.terminal, p.Approval); err != nil {
 				return nil, err
 			}
 		}

@@ -240,10 +240,7 @@ func projectOf(path string) (string, error) {
 // checkTestTrust returns an error where a project's tests must not run: a test says what
 // the model calls and what the person answers, so it decides what runs.
 func checkTestTrust(config daemon.Config, root string) error {
-	if config.Trust {
-		return nil
-	}
-	trusted, _, err := trustOf(config).Lookup(root)
+	trusted, err := config.Trusted(root)
 	switch shown := messagePath(root); {
 	case err != nil:
 		return fmt.Errorf("it cannot be told whether %s is trusted, so its tests do not run: %w", shown, err)

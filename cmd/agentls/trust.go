@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,9 +14,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
-	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/wire"
-	"github.com/agentls/agentls/workspace"
 )
 
 func trustCommand(std streams) *cobra.Command {
@@ -34,32 +32,47 @@ func trustCommand(std streams) *cobra.Command {
 			return names, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			folder := "."
-			if len(args) == 1 {
-				folder = args[0]
-			}
-			folder, err := filepath.Abs(folder)
+			folder, file, err := trustTarget(append(args, ".")[0])
 			if err != nil {
 				return err
+			}
+			if list || revoke || forget {
+				file = ""
 			}
 			config, err := base(std)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 && !list && !revoke && !forget {
-				if file := agentFileOf(args[0]); file != "" {
-					return approveAgent(c.Context(), std, config, file)
-				}
+			config.Brief, config.Trust = true, false // it is about what is decided for longer than this process
+			root := folder
+			if file != "" {
+				root = filepath.Dir(filepath.Dir(filepath.Dir(file)))
 			}
+			conn, err := connect(c.Context(), config, root, client.Config{})
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
 			switch {
+			case file != "":
+				err = approveAgent(c.Context(), std, conn, file)
 			case list && patch:
-				return printDifferences(c.Context(), std.out, trustOf(config), folder)
+				err = printDifferences(c.Context(), std.out, conn, folder)
 			case list:
-				return listTrust(c.Context(), std.out, config, folder)
+				err = listTrust(c.Context(), std.out, conn, folder)
 			case forget:
-				return forgetTrust(c.Context(), std.out, config, folder)
+				if err = conn.Call(c.Context(), wire.MethodTrust,
+					&wire.TrustParams{URI: string(uri.File(folder)), Forget: true}, nil); err == nil {
+					_, err = fmt.Fprintf(std.out, "What was decided about %s is forgotten.\n", tool.Escape(folder))
+				}
+			default:
+				err = giveTrust(c.Context(), std.out, conn, folder, !revoke)
 			}
-			return giveTrust(c.Context(), std.out, config, folder, !revoke)
+			if aboutOf(err).Path == "uri" {
+				return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER",
+					tool.Escape(folder))
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&revoke, "revoke", false, "take the trust back")
@@ -73,53 +86,80 @@ func trustCommand(std streams) *cobra.Command {
 	return c
 }
 
-// trustOf returns the records of trust that daemons use.
-func trustOf(config daemon.Config) *workspace.Trust {
-	return workspace.NewTrust(filepath.Join(config.Home, "agentls", "trust.json"), config.Now)
+// trustTarget returns the folder that an argument of trust names, or else the agent file:
+// by its path, or by the agent's name in the folder where the command runs.
+func trustTarget(arg string) (folder, file string, err error) {
+	path, err := filepath.Abs(arg)
+	if err != nil {
+		return "", "", err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path, "", nil
+	}
+	for _, file := range []string{path, filepath.Join(filepath.Dir(path), ".gemini", "agents",
+		filepath.Base(path)+".md")} {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && isAgentFile(file) {
+			file, err = filepath.EvalSymlinks(file)
+			return path, file, err
+		}
+	}
+	return path, "", nil
+}
+
+// trustIn returns what was decided about a folder, or about that of an agent file; with
+// items what it brings, and with texts what these say.
+func (c *connection) trustIn(ctx context.Context, path string, items, texts bool) (*wire.TrustGetResult, error) {
+	r := new(wire.TrustGetResult)
+	err := c.Call(ctx, wire.MethodTrustGet,
+		&wire.TrustGetParams{URI: string(uri.File(path)), Items: items, Texts: texts}, r)
+	return r, err
 }
 
 // giveTrust trusts a folder as it is, or takes that back.
-func giveTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string, trusted bool) error {
-	_, before, _ := trustOf(config).Lookup(folder) // what cannot be read is an error of the daemon's
-	config.Brief = true
-	conn, err := connect(ctx, config, folder, client.Config{})
-	if err != nil {
-		return err
+func giveTrust(ctx context.Context, out io.Writer, conn *connection, folder string, trusted bool) error {
+	before := new(wire.TrustGetResult)
+	if trusted {
+		before, _ = conn.trustIn(ctx, folder, true, false) // what cannot be read is an error of what follows
 	}
-	defer conn.Close()
 	p := &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &trusted}
 	if err := conn.Call(ctx, wire.MethodTrust, p, nil); err != nil {
-		if aboutOf(err).Path == "uri" {
-			return noFolder(folder)
-		}
 		return err
 	}
 	if !trusted {
-		_, err = fmt.Fprintf(out, "%s is not trusted any more.\n", tool.Escape(folder))
+		_, err := fmt.Fprintf(out, "%s is not trusted any more.\n", tool.Escape(folder))
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%s is trusted now. What takes effect:\n", tool.Escape(folder)); err != nil {
+	now, err := conn.trustIn(ctx, folder, true, false)
+	if err != nil {
 		return err
 	}
-	return printActive(ctx, out, folder, before)
+	for i, item := range now.Items { // seen from what was approved before
+		if at := slices.IndexFunc(before.Items, func(was wire.TrustItem) bool { return was.Name == item.Name }); at >= 0 {
+			now.Items[i].State = before.Items[at].State
+		}
+	}
+	fmt.Fprintf(out, "%s is trusted now. What takes effect:\n", tool.Escape(folder))
+	return printBrought(out, now)
 }
 
 // askTrustOnce asks whether the folder is trusted, where nobody has decided and somebody
 // can be asked: main, which may only read then, would find out by turns that fail. For an
 // agent of the folder the daemon asks. A no holds, until agentls trust.
-func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, std streams,
-	asks *terminal, mode string) error {
+func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *terminal, mode string) error {
 	folder, err := here()
-	if err != nil || !asks.there || config.Trust || mode == "plan" {
+	if err != nil || !asks.there || mode == "plan" {
 		return err
 	}
-	trusted, record, err := trustOf(config).Lookup(folder)
-	if err != nil || trusted || (record.Folder != "" && !record.Replaced) {
+	r, err := conn.trustIn(ctx, folder, false, false)
+	if err != nil || r.Trusted || (r.Decided != "" && !r.Replaced) {
+		return err
+	}
+	if r, err = conn.trustIn(ctx, folder, true, false); err != nil {
 		return err
 	}
 	fmt.Fprintln(std.err, "This folder is not trusted, so agents only read here. If you trust it, they may change files and run\n"+
 		"commands after asking you, and this takes effect:")
-	if err := printActive(ctx, std.err, folder, workspace.TrustRecord{}); err != nil {
+	if err := printBrought(std.err, r); err != nil {
 		return err
 	}
 	yes := asks.yes(ctx, fmt.Sprintf("Trust %s? [y/N] ", tool.Escape(folder)), false)
@@ -129,85 +169,35 @@ func askTrustOnce(ctx context.Context, conn *connection, config daemon.Config, s
 	return conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &yes}, nil)
 }
 
-func noFolder(folder string) error {
-	return fmt.Errorf("there is no folder %s, and no agent of that name here; name one, as in agentls trust FOLDER",
-		tool.Escape(folder))
-}
-
 // listTrust shows what a folder brings, and decides nothing.
-func listTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string) error {
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return noFolder(folder)
-	}
-	trusted, record, err := trustOf(config).Lookup(folder)
+func listTrust(ctx context.Context, out io.Writer, conn *connection, folder string) error {
+	r, err := conn.trustIn(ctx, folder, true, false)
 	if err != nil {
 		return err
 	}
 	word := "is not trusted, and nobody has decided about it"
 	switch {
-	case trusted:
+	case r.Trusted:
 		word = "is trusted"
-	case record.Replaced:
+	case r.Replaced:
 		word = "is not trusted: another folder has taken its place since you trusted it"
-	case record.Folder != "":
+	case r.Decided != "":
 		word = "is not trusted, as you decided"
 	}
-	if _, err := fmt.Fprintf(out, "%s %s.\n", tool.Escape(folder), word); err != nil {
-		return err
-	}
-	return printActive(ctx, out, folder, record)
+	fmt.Fprintf(out, "%s %s.\n", tool.Escape(folder), word)
+	return printBrought(out, r)
 }
 
-// forgetTrust drops what was decided about a folder.
-func forgetTrust(ctx context.Context, out io.Writer, config daemon.Config, folder string) error {
-	found, err := trustOf(config).Forget(ctx, folder)
-	if err != nil {
-		return err
-	}
-	if !found {
-		return errors.New("nothing was decided about " + tool.Escape(folder) +
-			"; agentls doctor tells which folder it belongs to")
-	}
-	_, err = fmt.Fprintf(out, "What was decided about %s is forgotten.\n", tool.Escape(folder))
-	return err
-}
-
-// printActive prints what a folder brings, and what of it is other than a record
-// has it.
-func printActive(ctx context.Context, out io.Writer, folder string, record workspace.TrustRecord) error {
-	folder, err := workspace.Canonical(folder)
-	if err != nil {
-		return err
-	}
-	active, err := workspace.ReadActive(ctx, folder)
-	if err != nil {
-		return err
-	}
-	approved := make(map[string]workspace.Digest, len(record.Items))
-	for _, item := range record.Items {
-		approved[item.Name] = item.Digest
-	}
-	rel, inside := workspace.Below(record.Folder, folder)
+// printBrought prints what a folder brings, and what of it is other than was approved.
+func printBrought(out io.Writer, r *wire.TrustGetResult) error {
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
-	for _, item := range active.Items {
-		state := ""
-		if record.Trusted && inside {
-			switch digest, known := approved[item.Under(rel).Name]; {
-			case !known:
-				state = "new"
-			case digest != item.Digest:
-				state = "changed"
-			}
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", item.Kind, tool.Escape(item.Label), tool.Escape(item.Name), state)
+	for _, item := range r.Items {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", item.Kind, tool.Escape(item.Label), tool.Escape(item.Name), item.State)
 	}
-	for _, key := range active.Settings {
-		fmt.Fprintf(w, "  setting\t%s\t%s\t\n", tool.Escape(key), workspace.ProjectSettings)
+	for _, key := range r.Settings {
+		fmt.Fprintf(w, "  setting\t%s\t%s\t\n", tool.Escape(key), settingsFile)
 	}
-	for _, item := range active.Memory {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t\n", item.Kind, tool.Escape(item.Label), tool.Escape(item.Name))
-	}
-	if active.Empty() {
+	if len(r.Items)+len(r.Settings) == 0 {
 		fmt.Fprintln(w, "  It brings no agents, hooks, MCP servers, settings or instructions.")
 	}
 	return w.Flush()

@@ -1,144 +1,87 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+	"go.lsp.dev/uri"
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/daemon"
-	"github.com/agentls/agentls/workspace"
+	"github.com/agentls/agentls/internal/wire"
 )
 
-// agentFileOf returns the agent file that an argument of trust names: by its path,
-// or by the agent's name in the folder where the command runs. "" = it names none.
-func agentFileOf(arg string) string {
-	path, err := filepath.Abs(arg)
-	if err != nil {
-		return ""
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return ""
-	}
-	for _, file := range []string{path, filepath.Join(filepath.Dir(path), ".gemini", "agents",
-		filepath.Base(path)+".md")} {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() &&
-			filepath.Base(filepath.Dir(file)) == "agents" {
-			return file
-		}
-	}
-	return ""
-}
-
-// approveAgent approves one agent file of a trusted folder, as it is now: it shows
-// what is new in it, and asks where there is somebody to ask.
-func approveAgent(ctx context.Context, std streams, config daemon.Config, file string) error {
-	file, err := workspace.Canonical(file)
-	if err != nil {
-		return err
-	}
-	folder := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	rel, err := filepath.Rel(folder, file)
-	if err != nil {
-		return err
-	}
-	records := trustOf(config)
-	trusted, record, err := records.Lookup(folder)
+// approveAgent approves one agent file of a trusted folder: it shows what is new in it,
+// and asks where there is somebody to ask. What was shown is what is approved.
+func approveAgent(ctx context.Context, std streams, conn *connection, file string) error {
+	r, err := conn.trustIn(ctx, file, true, true)
+	folder := tool.Escape(tool.PathOf(r.Folder))
 	switch {
 	case err != nil:
 		return err
-	case !trusted:
-		return fmt.Errorf("%s is not trusted, so none of its agents runs; trust it first: agentls trust %s",
-			tool.Escape(folder), tool.Escape(folder))
-	}
-	item, ok := workspace.ReadAgent(ctx, folder, filepath.ToSlash(rel))
-	if !ok {
+	case !r.Trusted:
+		return fmt.Errorf("%s is not trusted, so none of its agents runs; trust it first: agentls trust %s", folder, folder)
+	case len(r.Items) == 0:
 		return fmt.Errorf("%s cannot be read as an agent file; look at it with agentls validate %s",
 			tool.Escape(file), tool.Escape(file))
 	}
-	changed := difference(records, record, folder, item)
-	if changed == "" {
-		_, err := fmt.Fprintf(std.out, "%s is approved as it is.\n", tool.Escape(rel))
+	item := r.Items[0]
+	name := tool.Escape(item.Name)
+	if item.State == "" {
+		_, err := fmt.Fprintf(std.out, "%s is approved as it is.\n", name)
 		return err
 	}
-	if err := page(ctx, std.out, changed); err != nil {
+	if err := page(ctx, std.out, difference(item)); err != nil {
 		return err
 	}
-	if asks := newTerminal(std); asks.there && !asks.yes(ctx, fmt.Sprintf("Approve %s? [y/N] ",
-		tool.Escape(rel)), false) {
+	if asks := newTerminal(std); asks.there && !asks.yes(ctx, fmt.Sprintf("Approve %s? [y/N] ", name), false) {
 		if ctx.Err() != nil {
 			return exit{exitInterrupted}
 		}
 		_, err := fmt.Fprintln(std.out, "Nothing was approved.")
 		return err
 	}
-	// What was shown is what is approved, whatever the file is by now.
-	below, _ := workspace.Below(record.Folder, folder)
-	if err := records.Approve(ctx, record.Folder, item.Under(below)); err != nil {
+	if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(file)), Trusted: new(true),
+		Digest: item.Digest}, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.out, "%s is approved.\n", tool.Escape(rel))
+	_, err = fmt.Fprintf(std.out, "%s is approved.\n", name)
 	return err
 }
 
-// difference returns what is new in an item since a record approved it: a diff, or
-// the whole text where no earlier one was kept; "" where it is approved as it is.
-func difference(records *workspace.Trust, record workspace.TrustRecord, folder string,
-	item workspace.TrustItem) string {
-	below, _ := workspace.Below(record.Folder, folder)
-	name := item.Under(below).Name
-	i := slices.IndexFunc(record.Items, func(one workspace.TrustItem) bool { return one.Name == name })
-	var text, heading string
-	switch {
-	case i >= 0 && record.Items[i].Digest == item.Digest:
-		return ""
-	case i < 0:
-		heading, text = "new", string(item.Text)
-	default:
-		before, kept := records.Text(record.Items[i].Digest)
-		heading, text = "changed since you approved it", string(item.Text)
-		if kept {
-			text = udiff.Unified(item.Name+" (approved)", item.Name, string(before), string(item.Text))
+// difference returns what is new in an item since it was approved: a diff, or the whole
+// text where no earlier one was kept.
+func difference(item wire.TrustItem) string {
+	heading, text := "new", item.Text
+	if item.State == "changed" {
+		heading = "changed since you approved it"
+		if item.Before != "" {
+			text = udiff.Unified(item.Name+" (approved)", item.Name, item.Before, text)
 		}
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for n, line := range lines {
-		lines[n] = tool.Escape(line)
-	}
-	return fmt.Sprintf("==== %s (%s)\n%s\n", tool.Escape(item.Name), heading, strings.Join(lines, "\n"))
+	return fmt.Sprintf("==== %s (%s)\n%s\n", tool.Escape(item.Name), heading,
+		tool.EscapeLines(text))
 }
 
 // printDifferences shows what of a folder is new or changed since it was trusted.
-func printDifferences(ctx context.Context, out io.Writer, records *workspace.Trust, folder string) error {
-	folder, err := workspace.Canonical(folder)
-	if err != nil {
-		return err
-	}
-	_, record, err := records.Lookup(folder)
-	if err != nil {
-		return err
-	}
-	active, err := workspace.ReadActive(ctx, folder)
+func printDifferences(ctx context.Context, out io.Writer, conn *connection, folder string) error {
+	r, err := conn.trustIn(ctx, folder, true, true)
 	if err != nil {
 		return err
 	}
 	var all strings.Builder
-	for _, item := range active.Items {
-		all.WriteString(difference(records, record, folder, item))
+	for _, item := range r.Items {
+		if item.Kind != "instructions" && (item.State != "" || !r.Trusted) {
+			all.WriteString(difference(item))
+		}
 	}
-	if all.Len() == 0 {
-		_, err := fmt.Fprintln(out, "Nothing is new or changed.")
-		return err
-	}
-	return page(ctx, out, all.String())
+	return page(ctx, out, cmp.Or(all.String(), "Nothing is new or changed.\n"))
 }
 
 // page shows a text: on a terminal by PAGER, else by less, which ends at once where the

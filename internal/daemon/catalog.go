@@ -307,7 +307,7 @@ func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.S
 			}
 		}
 	}
-	if b.bundlesMoved() || slices.Contains(all, b.bundles().File()) {
+	if b.bundlesMoved() || slices.Contains(all, b.Bundles().File()) {
 		b.tellProblems()
 		list, _ := b.folders.get()
 		if w := b.watcher.Load(); w != nil {
@@ -388,7 +388,7 @@ func (b *daemon) problems(folders ...string) []string {
 		all = append(all, fault.Message(err))
 	}
 	for _, folder := range folders {
-		if (reviews{b}).Replaced(folder) {
+		if _, record, err := b.trust.Lookup(folder); err == nil && record.Replaced {
 			all = append(all, fmt.Sprintf("%s is not trusted any more: another folder has taken its place since you trusted it. "+
 				"Look at it, then run `agentls trust %s`.", folder, folder))
 		}

@@ -72,6 +72,15 @@ func (c Config) Models(ctx context.Context, folder string) func(name string) (st
 	return b.knows
 }
 
+// Trusted says whether the person trusts a folder, or this process does.
+func (c Config) Trusted(folder string) (bool, error) {
+	if c.Trust {
+		return true, nil
+	}
+	trusted, _, err := workspace.NewTrust(c.trustFile(), c.Now).Lookup(folder)
+	return trusted, err
+}
+
 // try makes a client and checks what it would sign in with.
 // url is "" for the provider's own address. The error says what fixes it.
 func (b *daemon) try(want account, url string) error {

@@ -326,7 +326,7 @@ func (b *daemon) sessions(onDisk bool, traces *export.Tracer) session.Config {
 		Version: b.Version, Now: b.Now, Log: b.Log, Mask: b.record,
 	}
 	if onDisk {
-		of.Dir = filepath.Join(b.state(), "sessions", session.Key(b.first))
+		of.Dir = b.SessionsOf(b.first)
 		of.UserState, of.WorkspaceState = filepath.Join(b.state(), "state", "user.json"),
 			filepath.Join(b.state(), "state", session.Key(b.first)+".json")
 	}

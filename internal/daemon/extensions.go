@@ -21,9 +21,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// bundles is where extension bundles are (spec 9.3).
-func (b *daemon) bundles() *bundle.Store {
-	return &bundle.Store{Home: b.Home, State: b.state(), Named: workspace.ReadNamed}
+// Bundles is where extension bundles are (spec 9.3).
+func (c Config) Bundles() *bundle.Store {
+	return &bundle.Store{Home: c.Home, State: c.state(), Named: workspace.ReadNamed}
 }
 
 // listBundles returns the bundles of a folder, "" for none: the person's, and the
@@ -32,7 +32,7 @@ func (b *daemon) listBundles(ctx context.Context, folder string) ([]bundle.Liste
 	if folder != "" && !b.trusted(folder) {
 		folder = ""
 	}
-	return b.bundles().List(ctx, folder)
+	return b.Bundles().List(ctx, folder)
 }
 
 // activeBundles returns the bundles that take effect in a folder, as they are now:
@@ -161,7 +161,7 @@ func folderPaths(list []workspace.Folder) []string {
 
 // bundleFiles are the files whose change makes other bundles take effect.
 func (b *daemon) bundleFiles(list []workspace.Folder) []string {
-	files := []string{b.bundles().File()}
+	files := []string{b.Bundles().File()}
 	for _, folder := range folderPaths(list) {
 		for _, of := range b.settingsOf(folder).bundles {
 			files = append(files, filepath.Join(of.Dir, bundle.ManifestName))

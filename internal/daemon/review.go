@@ -33,10 +33,22 @@ func (r reviews) Decided(folder string) bool {
 	return err != nil || (record.Folder != "" && !record.Replaced)
 }
 
-// Replaced implements [handlers.Reviews].
-func (r reviews) Replaced(folder string) bool {
+// Record implements [handlers.Reviews].
+func (r reviews) Record(folder string) (workspace.TrustRecord, error) {
 	_, record, err := r.b.trust.Lookup(folder)
-	return err == nil && record.Replaced
+	return record, err
+}
+
+// Forget implements [handlers.Reviews].
+func (r reviews) Forget(ctx context.Context, folder string) error {
+	return r.b.decide(folder, func() error {
+		found, err := r.b.trust.Forget(ctx, folder)
+		if err == nil && !found {
+			err = fault.New(fault.NotFound, "daemon.forget",
+				"nothing was decided about %s; agentls doctor tells which folder it belongs to", folder)
+		}
+		return err
+	})
 }
 
 // Brings implements [handlers.Reviews].
@@ -96,10 +108,14 @@ func (r reviews) Approve(ctx context.Context, folder string, items []workspace.T
 }
 
 // ApproveFile implements [handlers.Reviews].
-func (r reviews) ApproveFile(ctx context.Context, folder, rel string) error {
+func (r reviews) ApproveFile(ctx context.Context, folder, rel string, digest workspace.Digest) error {
 	item, ok := workspace.ReadAgent(ctx, folder, rel)
-	if !ok {
+	switch {
+	case !ok:
 		return fault.New(fault.NotFound, "daemon.approve", "%s cannot be read", filepath.Join(folder, rel))
+	case digest != "" && digest != item.Digest:
+		return fault.New(fault.Stale, "daemon.approve", "%s was changed since you looked at it; look at it again",
+			filepath.Join(folder, rel)).Because(fault.OutOfDate)
 	}
 	return r.Approve(ctx, folder, []workspace.TrustItem{item.Under(r.b.basis(folder).rel)})
 }

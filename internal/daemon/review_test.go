@@ -101,7 +101,7 @@ func TestSEC12And13WhatAFolderAboveCovers(t *testing.T) {
 	if err := h.checkReviewed(find("one")); err == nil || pendingOf(t, h, inner.Canonical) != "sub/.gemini/agents/one.md" {
 		t.Errorf("what was not shown is approved: %q", pendingOf(t, h, inner.Canonical))
 	}
-	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/one.md"); err != nil || pendingOf(t, h, inner.Canonical) != "" || h.checkReviewed(find("one")) != nil {
+	if err := (reviews{h}).ApproveFile(t.Context(), inner.Canonical, ".gemini/agents/one.md", ""); err != nil || pendingOf(t, h, inner.Canonical) != "" || h.checkReviewed(find("one")) != nil {
 		t.Errorf("control: approved by name, it waits: %v", err)
 	}
 	if h, find := reviewing(t, true, inner); h.checkReviewed(find("one")) != nil || !(reviews{h}).Decided(inner.Canonical) {

@@ -86,8 +86,40 @@ type (
 
 	// TrustParams says whether a folder is trusted, or approves an agent file (spec 4.4).
 	TrustParams struct {
-		URI     string `json:"uri"`     // with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is
-		Trusted *bool  `json:"trusted"` // false takes trust back; never null
+		URI     string `json:"uri"`              // with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is
+		Trusted *bool  `json:"trusted"`          // false takes trust back; never null, and absent with forget only
+		Digest  string `json:"digest,omitempty"` // of an agent file: what the person looked at, as agents/trust/get has it; a file that is another by now is not approved
+		Forget  bool   `json:"forget,omitzero"`  // what was decided about the folder: it is asked about again
+	}
+
+	// TrustGetParams names a folder, or an agent file of one.
+	TrustGetParams struct {
+		URI   string `json:"uri"`            // with the scheme file
+		Items bool   `json:"items,omitzero"` // list what takes effect when it is trusted; of an agent file that one
+		Texts bool   `json:"texts,omitzero"` // with items: each with its text
+	}
+
+	// TrustGetResult is what a person decided about a folder.
+	TrustGetResult struct {
+		Folder   string      `json:"folder"`             // as a URI
+		Trusted  bool        `json:"trusted"`            // by that decision, or for this daemon only
+		Process  bool        `json:"process,omitzero"`   // for this daemon only
+		Decided  string      `json:"decided,omitempty"`  // the folder that was decided about, which may be one above, as a URI; absent = none was
+		Since    string      `json:"since,omitempty"`    // RFC 3339
+		Replaced bool        `json:"replaced,omitzero"`  // another folder has taken the place of the one that was trusted
+		Items    []TrustItem `json:"items,omitempty"`    // agents, hooks, MCP servers, then instructions
+		Settings []string    `json:"settings,omitempty"` // the keys that the folder's settings set
+	}
+
+	// TrustItem is something that a folder brings.
+	TrustItem struct {
+		Kind   string `json:"kind"`             // agent, hook, mcp, instructions
+		Label  string `json:"label"`            // what it runs
+		Name   string `json:"name"`             // its place in the folder, as .gemini/settings.json#hooks.BeforeTool
+		Digest string `json:"digest,omitempty"` // of its text
+		State  string `json:"state,omitempty"`  // since the folder was trusted: new, changed; absent = approved as it is, or nothing is reviewed
+		Text   string `json:"text,omitempty"`   // with texts
+		Before string `json:"before,omitempty"` // with texts, of what changed: the text that was approved, if that was kept
 	}
 
 	// DidChangeParams says which agents are other than before.
@@ -109,11 +141,17 @@ func (p *TrustParams) Check() (string, error) {
 	if at, err := checkRequired("uri", p.URI); err != nil {
 		return at, err
 	}
-	if p.Trusted == nil { // not the same as false, which takes trust back
+	switch {
+	case p.Trusted == nil && !p.Forget: // not the same as false, which takes trust back
 		return "trusted", fmt.Errorf("is required: true or false")
+	case p.Trusted != nil && p.Forget:
+		return "forget", fmt.Errorf("and trusted are given both")
 	}
 	return "", nil
 }
+
+// Check implements the server's check of parameters.
+func (p *TrustGetParams) Check() (string, error) { return checkRequired("uri", p.URI) }
 
 // Check implements the server's check of parameters.
 func (p *ListParams) Check() (string, error) {

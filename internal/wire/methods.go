@@ -115,6 +115,8 @@ const (
 	// MethodTrust records that a folder is trusted, or that it is not; of an agent file
 	// that waits for review it approves what the file holds.
 	MethodTrust = "agents/trust"
+	// MethodTrustGet says whether a folder is trusted, and what it brings that is new or changed since then.
+	MethodTrustGet = "agents/trust/get"
 )
 
 // Notifications from the client.

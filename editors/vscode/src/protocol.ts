@@ -2768,12 +2768,64 @@ export interface TraceGetResult {
 	events: FileEvent[];
 }
 
+/** TrustGetParams names a folder, or an agent file of one. */
+export interface TrustGetParams {
+	/** with the scheme file */
+	uri: string;
+	/** list what takes effect when it is trusted; of an agent file that one */
+	items?: boolean;
+	/** with items: each with its text */
+	texts?: boolean;
+}
+
+/** TrustGetResult is what a person decided about a folder. */
+export interface TrustGetResult {
+	/** as a URI */
+	folder: string;
+	/** by that decision, or for this daemon only */
+	trusted: boolean;
+	/** for this daemon only */
+	process?: boolean;
+	/** the folder that was decided about, which may be one above, as a URI; absent = none was */
+	decided?: string;
+	/** RFC 3339 */
+	since?: string;
+	/** another folder has taken the place of the one that was trusted */
+	replaced?: boolean;
+	/** agents, hooks, MCP servers, then instructions */
+	items?: TrustItem[];
+	/** the keys that the folder's settings set */
+	settings?: string[];
+}
+
+/** TrustItem is something that a folder brings. */
+export interface TrustItem {
+	/** agent, hook, mcp, instructions */
+	kind: string;
+	/** what it runs */
+	label: string;
+	/** its place in the folder, as .gemini/settings.json#hooks.BeforeTool */
+	name: string;
+	/** of its text */
+	digest?: string;
+	/** since the folder was trusted: new, changed; absent = approved as it is, or nothing is reviewed */
+	state?: string;
+	/** with texts */
+	text?: string;
+	/** with texts, of what changed: the text that was approved, if that was kept */
+	before?: string;
+}
+
 /** TrustParams says whether a folder is trusted, or approves an agent file. */
 export interface TrustParams {
 	/** with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is */
 	uri: string;
-	/** false takes trust back; never null */
+	/** false takes trust back; never null, and absent with forget only */
 	trusted: boolean | null;
+	/** of an agent file: what the person looked at, as agents/trust/get has it; a file that is another by now is not approved */
+	digest?: string;
+	/** what was decided about the folder: it is asked about again */
+	forget?: boolean;
 }
 
 /** TurnFinished ends a turn. */
@@ -2970,6 +3022,7 @@ export interface Requests {
 	"agents/permissions/list": { params: PermissionsListParams; result: PermissionsListResult };
 	"agents/permissions/forget": { params: PermissionsForgetParams; result: PermissionsForgetResult };
 	"agents/trust": { params: TrustParams; result: unknown };
+	"agents/trust/get": { params: TrustGetParams; result: TrustGetResult };
 }
 
 /** Notifications from the client. */

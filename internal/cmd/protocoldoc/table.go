@@ -252,6 +252,10 @@ var rows = []row{
 		constant: "MethodTrust", params: "TrustParams", results: nil,
 		without: "`agentls trust` on the command line records the same.",
 	},
+	{
+		constant: "MethodTrustGet", params: "TrustGetParams", results: []string{"TrustGetResult"},
+		without: "`agentls trust --list --patch` on the command line shows the same.",
+	},
 
 	{
 		constant: "MethodFocus", params: "FocusParams",
