@@ -18,7 +18,7 @@ func TestTrustOnTheTerminal(t *testing.T) {
 		after string // shown at the end
 	}{
 		"only Enter": {[]string{"\n"}, exitFailed, "which is not trusted"},
-		"yes":        {[]string{"yes\n"}, exitFailed, "which is not trusted"},
+		"yes":        {[]string{"yes\n", "\n"}, exitFailed, "which is not trusted"},
 		"no":         {[]string{"1\n"}, exitFailed, "which is not trusted"},
 		"shown":      {[]string{"2\n", "2\n"}, 0, "Done."},
 		"trusted":    {[]string{"3\n"}, 0, "Done."},

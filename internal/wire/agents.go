@@ -86,40 +86,55 @@ type (
 
 	// TrustParams says whether a folder is trusted, or approves an agent file (spec 4.4).
 	TrustParams struct {
-		URI     string `json:"uri"`              // with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is
-		Trusted *bool  `json:"trusted"`          // false takes trust back; never null, and absent with forget only
-		Digest  string `json:"digest,omitempty"` // of an agent file: what the person looked at, as agents/trust/get has it; a file that is another by now is not approved
-		Forget  bool   `json:"forget,omitzero"`  // what was decided about the folder: it is asked about again
+		// With the scheme file: a folder, which is there if it is to be trusted; or with
+		// trusted: true an agent file that waits for review, which is approved as it is.
+		URI string `json:"uri"`
+		// False takes trust back; absent with forget only, and never null.
+		Trusted *bool `json:"trusted"`
+		// Of an agent file: what the person looked at, as agents/trust/get has it. A file
+		// that is another by now is not approved.
+		Digest string `json:"digest,omitempty"`
+		// What was decided about the folder: it is asked about again.
+		Forget bool `json:"forget,omitzero"`
 	}
 
 	// TrustGetParams names a folder, or an agent file of one.
 	TrustGetParams struct {
-		URI   string `json:"uri"`            // with the scheme file
-		Items bool   `json:"items,omitzero"` // list what takes effect when it is trusted; of an agent file that one
-		Texts bool   `json:"texts,omitzero"` // with items: each with its text
+		URI string `json:"uri"` // with the scheme file
+		// List what takes effect when the folder is trusted; of an agent file that alone.
+		Items bool `json:"items,omitzero"`
+		Texts bool `json:"texts,omitzero"` // with items: each with its text
 	}
 
-	// TrustGetResult is what a person decided about a folder.
+	// TrustGetResult is what a person decided about a folder, and what it brings.
 	TrustGetResult struct {
-		Folder   string      `json:"folder"`             // as a URI
-		Trusted  bool        `json:"trusted"`            // by that decision, or for this daemon only
-		Process  bool        `json:"process,omitzero"`   // for this daemon only
-		Decided  string      `json:"decided,omitempty"`  // the folder that was decided about, which may be one above, as a URI; absent = none was
-		Since    string      `json:"since,omitempty"`    // RFC 3339
-		Replaced bool        `json:"replaced,omitzero"`  // another folder has taken the place of the one that was trusted
-		Items    []TrustItem `json:"items,omitempty"`    // agents, hooks, MCP servers, then instructions
+		Folder  string `json:"folder"`           // as a URI
+		Trusted bool   `json:"trusted"`          // by that decision, or for this daemon only
+		Process bool   `json:"process,omitzero"` // trusted for this daemon only
+		// The folder that was decided about, as a URI: this one, or one above it. Absent
+		// where nobody has decided.
+		Decided string `json:"decided,omitempty"`
+		Since   string `json:"since,omitempty"` // when it was decided, RFC 3339
+		// Another folder has taken the place of the one that was trusted.
+		Replaced bool `json:"replaced,omitzero"`
+		// Agents, hooks and MCP servers, then the files with instructions.
+		Items    []TrustItem `json:"items,omitempty"`
 		Settings []string    `json:"settings,omitempty"` // the keys that the folder's settings set
 	}
 
 	// TrustItem is something that a folder brings.
 	TrustItem struct {
-		Kind   string `json:"kind"`             // agent, hook, mcp, instructions
-		Label  string `json:"label"`            // what it runs
-		Name   string `json:"name"`             // its place in the folder, as .gemini/settings.json#hooks.BeforeTool
-		Digest string `json:"digest,omitempty"` // of its text
-		State  string `json:"state,omitempty"`  // since the folder was trusted: new, changed; absent = approved as it is, or nothing is reviewed
-		Text   string `json:"text,omitempty"`   // with texts
-		Before string `json:"before,omitempty"` // with texts, of what changed: the text that was approved, if that was kept
+		Kind  string `json:"kind"`  // agent, hook, mcp or instructions
+		Label string `json:"label"` // what it runs, or is called
+		// Its place in the folder, as .gemini/settings.json#hooks.BeforeTool.
+		Name   string `json:"name"`
+		Digest string `json:"digest,omitempty"` // of its text; instructions have none
+		// What it is since the folder was trusted: new or changed. Absent where it is
+		// approved as it is, or nothing is reviewed.
+		State string `json:"state,omitempty"`
+		Text  string `json:"text,omitempty"` // with texts
+		// With texts, of what changed: the text that was approved, if that was kept.
+		Before string `json:"before,omitempty"`
 	}
 
 	// DidChangeParams says which agents are other than before.

@@ -2772,27 +2772,27 @@ export interface TraceGetResult {
 export interface TrustGetParams {
 	/** with the scheme file */
 	uri: string;
-	/** list what takes effect when it is trusted; of an agent file that one */
+	/** List what takes effect when the folder is trusted; of an agent file that alone. */
 	items?: boolean;
 	/** with items: each with its text */
 	texts?: boolean;
 }
 
-/** TrustGetResult is what a person decided about a folder. */
+/** TrustGetResult is what a person decided about a folder, and what it brings. */
 export interface TrustGetResult {
 	/** as a URI */
 	folder: string;
 	/** by that decision, or for this daemon only */
 	trusted: boolean;
-	/** for this daemon only */
+	/** trusted for this daemon only */
 	process?: boolean;
-	/** the folder that was decided about, which may be one above, as a URI; absent = none was */
+	/** The folder that was decided about, as a URI: this one, or one above it. Absent where nobody has decided. */
 	decided?: string;
-	/** RFC 3339 */
+	/** when it was decided, RFC 3339 */
 	since?: string;
-	/** another folder has taken the place of the one that was trusted */
+	/** Another folder has taken the place of the one that was trusted. */
 	replaced?: boolean;
-	/** agents, hooks, MCP servers, then instructions */
+	/** Agents, hooks and MCP servers, then the files with instructions. */
 	items?: TrustItem[];
 	/** the keys that the folder's settings set */
 	settings?: string[];
@@ -2800,31 +2800,31 @@ export interface TrustGetResult {
 
 /** TrustItem is something that a folder brings. */
 export interface TrustItem {
-	/** agent, hook, mcp, instructions */
+	/** agent, hook, mcp or instructions */
 	kind: string;
-	/** what it runs */
+	/** what it runs, or is called */
 	label: string;
-	/** its place in the folder, as .gemini/settings.json#hooks.BeforeTool */
+	/** Its place in the folder, as .gemini/settings.json#hooks.BeforeTool. */
 	name: string;
-	/** of its text */
+	/** of its text; instructions have none */
 	digest?: string;
-	/** since the folder was trusted: new, changed; absent = approved as it is, or nothing is reviewed */
+	/** What it is since the folder was trusted: new or changed. Absent where it is approved as it is, or nothing is reviewed. */
 	state?: string;
 	/** with texts */
 	text?: string;
-	/** with texts, of what changed: the text that was approved, if that was kept */
+	/** With texts, of what changed: the text that was approved, if that was kept. */
 	before?: string;
 }
 
 /** TrustParams says whether a folder is trusted, or approves an agent file. */
 export interface TrustParams {
-	/** with the scheme file; a folder that is there, where it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is */
+	/** With the scheme file: a folder, which is there if it is to be trusted; or with trusted: true an agent file that waits for review, which is approved as it is. */
 	uri: string;
-	/** false takes trust back; never null, and absent with forget only */
+	/** False takes trust back; absent with forget only, and never null. */
 	trusted: boolean | null;
-	/** of an agent file: what the person looked at, as agents/trust/get has it; a file that is another by now is not approved */
+	/** Of an agent file: what the person looked at, as agents/trust/get has it. A file that is another by now is not approved. */
 	digest?: string;
-	/** what was decided about the folder: it is asked about again */
+	/** What was decided about the folder: it is asked about again. */
 	forget?: boolean;
 }
 
