@@ -46,7 +46,10 @@ var guardian = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(
 	netip.MustParsePrefix("168.63.129.16/32"), // metadata of Azure, a public address
 ))
 
-// Dial connects to a host, which is in the form of [ParseHost].
+// Dial connects to a host, which is in the form of [ParseHost]. It takes Timeout at
+// most, names and proxy included, and ends with ctx. The caller closes the connection.
+// An error with [ErrRefused] in it is a decision and is not tried again; others are of
+// the network.
 func (d *Dialer) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -75,7 +78,8 @@ func schemeOf(port int) string {
 }
 
 // Check judges a host and a port before anything is looked up. The error is
-// [ErrRefused]; nil says nothing about the addresses that a name has.
+// [ErrRefused]; nil says nothing about the addresses that a name has. It asks nobody
+// and takes no time, so it can be asked before a person is.
 func (d *Dialer) Check(host string, port int) error {
 	canonical, err := ParseHost(host)
 	if err != nil || canonical != host {
@@ -97,7 +101,8 @@ func (d *Dialer) Check(host string, port int) error {
 	return nil
 }
 
-// judge refuses addresses of this machine and the network around it.
+// judge refuses addresses of this machine and the network around it. The error says
+// where it is, and the address where the host is a name.
 func judge(host string, a netip.Addr) error {
 	if guardian.SafeAddr(a) == nil {
 		return nil
@@ -115,12 +120,14 @@ func judge(host string, a netip.Addr) error {
 	return refusal(host, where)
 }
 
+// refusal is an [ErrRefused] that says which setting could allow it.
 func refusal(host, where string) error {
 	return fmt.Errorf("%w: %s is %s; only the person's settings can allow it, by naming it in tools.sandbox.allowedHosts", ErrRefused, host, where)
 }
 
 // direct connects without a proxy. Each address is judged just before the system
-// connects to it.
+// connects to it. All addresses of a name may be tried; one that is refused does not
+// end the others, and net tells the first error.
 func (d *Dialer) direct(ctx context.Context, host string, port int) (net.Conn, error) {
 	dialer := net.Dialer{Resolver: d.Resolver, KeepAlive: 30 * time.Second}
 	if !d.Hosts.Name(host, port) {
@@ -148,7 +155,9 @@ func (d *Dialer) proxy(u *url.URL) (*url.URL, error) {
 }
 
 // checkBehindProxy judges a host that the person's proxy is going to look up. The
-// proxy stands in the person's network, so names of a local network are refused.
+// proxy stands in the person's network, so names of a local network are refused. It may
+// block for a look-up. A name that cannot be looked up here is let through: the proxy's
+// network is then the only one that knows it.
 func (d *Dialer) checkBehindProxy(ctx context.Context, host string, port int) error {
 	if d.Hosts.Name(host, port) {
 		return nil
@@ -177,7 +186,8 @@ func (d *Dialer) checkBehindProxy(ctx context.Context, host string, port int) er
 	return nil
 }
 
-// tunnel connects to a host through a proxy of the person's.
+// tunnel connects to a host through a proxy of the person's. Credentials in the proxy's
+// URL go to the proxy alone.
 func tunnel(ctx context.Context, via *url.URL, host string, port int) (net.Conn, error) {
 	target := net.JoinHostPort(host, strconv.Itoa(port))
 	if via.Scheme == "socks5" || via.Scheme == "socks5h" {
@@ -220,7 +230,7 @@ func dialProxy(ctx context.Context, via *url.URL) (net.Conn, error) {
 }
 
 // connect has an HTTP proxy connect to the target. What it sends after its answer
-// is read through the reader.
+// is read through the reader. It blocks until conn's deadline.
 func connect(conn net.Conn, via *url.URL, target string) (*bufio.Reader, error) {
 	q := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
 	if via.User != nil {
@@ -242,7 +252,8 @@ func connect(conn net.Conn, via *url.URL, target string) (*bufio.Reader, error) 
 	return reader, nil
 }
 
-// buffered is a connection of which some bytes were read already.
+// buffered is a connection of which some bytes were read already. What the target sent
+// right behind the proxy's answer is in reader.
 type buffered struct {
 	net.Conn
 	reader *bufio.Reader

@@ -13,4 +13,11 @@
 // goes through it. The proxy resolves names then; an address that the name has
 // here is judged all the same, and names that only a local network knows are
 // refused.
+//
+// # Use
+//
+// [Dialer.Dial] is for connections, [Dialer.Transport] for HTTP; both judge in the same
+// way. [ParseHost], [ParseHostPort] and [ParseURL] are the only parsers of hosts in
+// what a model chose: a question is shown with what they return, and the connection is
+// made to that. The tests dial real sockets and scripted resolvers.
 package dial

@@ -16,7 +16,8 @@ import (
 // IP address as [netip.Addr] writes it, without brackets, or a name in lower case
 // and ASCII (punycode). Everything that two parsers could read differently is an
 // error: user names, escapes, control characters, zones, a trailing dot, an
-// address in another form than four decimal numbers.
+// address in another form than four decimal numbers. It looks nothing up. Its result
+// given to it again is itself, which [Dialer.Check] relies on.
 func ParseHost(text string) (string, error) {
 	inner, bracketed := strings.CutPrefix(text, "[")
 	if bracketed {
@@ -36,7 +37,8 @@ func ParseHost(text string) (string, error) {
 	return parseName(text)
 }
 
-// parseName reads a host that is no IPv6 address.
+// parseName reads a host that is no IPv6 address. The name is checked again after
+// punycode, which may be longer.
 func parseName(text string) (string, error) {
 	if text == "" || len(text) > maxName {
 		return "", hostError(text, "a host has 1 to %d characters", maxName)
@@ -97,10 +99,13 @@ func isNumber(label string) bool {
 	return strings.Trim(digits, set) == ""
 }
 
+// isASCII reports a text without characters beyond ASCII.
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
+// hostError is an error for people and models, with the host in quotes so that nothing in it is a
+// line of its own.
 func hostError(host, format string, args ...any) error {
 	return fmt.Errorf("invalid host %q: %s", host, fmt.Sprintf(format, args...))
 }

@@ -17,7 +17,7 @@ type Host struct {
 	Port int    // 0 = 80 and 443
 }
 
-// ParseHostRule reads an entry.
+// ParseHostRule reads an entry. The error is for the person who wrote the settings.
 func ParseHostRule(text string) (Host, error) {
 	name, port, err := splitPort(text)
 	if err != nil {
@@ -41,7 +41,8 @@ func ParseHostRule(text string) (Host, error) {
 // Hosts are the hosts that a person's settings let agents reach. nil is none.
 type Hosts []Host
 
-// Allow reports whether one of the entries covers a canonical host and port.
+// Allow reports whether one of the entries covers a canonical host and port. It is what
+// a person is not asked about.
 func (h Hosts) Allow(host string, port int) bool {
 	return slices.ContainsFunc(h, func(one Host) bool { return one.covers(host) && one.reaches(port) })
 }
@@ -59,6 +60,7 @@ func (h Hosts) port(host string, port int) bool {
 	return port == 80 || port == 443 || h.Allow(host, port)
 }
 
+// covers reports whether an entry is about a host.
 func (h Host) covers(host string) bool {
 	if h.Any {
 		return h.Name == "" || strings.HasSuffix(host, h.Name)
@@ -66,6 +68,7 @@ func (h Host) covers(host string) bool {
 	return h.Name == host
 }
 
+// reaches reports whether an entry is about a port.
 func (h Host) reaches(port int) bool {
 	return h.Port == port || (h.Port == 0 && (port == 80 || port == 443))
 }

@@ -36,13 +36,15 @@ func (d *Dialer) Transport(header time.Duration) *Transport {
 // maxHeader is how large the headers of an answer may be, in bytes.
 const maxHeader = 256 << 10
 
-// Transport is a round tripper of a [Dialer].
+// Transport is a round tripper of a [Dialer]. It is safe for concurrent use.
 type Transport struct {
 	dialer          *Dialer
 	direct, proxied *http.Transport
 }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. The request is copied before it is changed.
+// Its Host header is that of the URL: another one would ask the same server for what
+// nobody was asked about.
 func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	u, err := FromURL(q.URL)
 	if err != nil {

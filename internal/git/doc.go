@@ -9,4 +9,12 @@
 // are made empty, so a caller that stores files looks at [Repository.Filters].
 //
 // It does not know about trust. Only a folder that the person trusts is opened.
+//
+// # Use
+//
+// The daemon finds one [Program] ([Find]). A project's repository is looked through and
+// opened for each need ([Program.Open]); the daemon's own ([Program.Own]) are not.
+// Every git is a process that ends within its time, with its group where the system has
+// those, and none is left when Run returns. It never asks anybody: there is no
+// terminal, editor or helper of passwords.
 package git

@@ -7,6 +7,7 @@ import (
 	"syscall"
 )
 
+// executableName is the file that is looked for on the PATH.
 const executableName = "git"
 
 // isolate gives a process a group of its own, which ends with it when its time

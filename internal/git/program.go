@@ -32,7 +32,9 @@ var inherited = []string{"TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "SystemRoot", "C
 
 // Find returns the git that environ, as os.Environ has it, names on its PATH,
 // of which only absolute folders count. The error is fault.NotFound, for
-// people, where there is none or it is too old.
+// people, where there is none or it is too old. It runs git once, for ten seconds at
+// most. A git that is found stays the same for the Program's life, whatever becomes of
+// PATH.
 func Find(ctx context.Context, environ []string) (*Program, error) {
 	const op = "git.find"
 	path := ""
@@ -56,8 +58,10 @@ func Find(ctx context.Context, environ []string) (*Program, error) {
 	return p, nil
 }
 
+// versionPattern is the first two numbers of what git says of its version.
 var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)`)
 
+// recent reports whether a git is new enough.
 func recent(version string) bool {
 	m := versionPattern.FindStringSubmatch(version)
 	if m == nil {
@@ -68,6 +72,7 @@ func recent(version string) bool {
 	return major > oldestMajor || (major == oldestMajor && minor >= oldestMinor)
 }
 
+// variable returns the value of a variable; "" for none.
 func variable(environ []string, name string) string {
 	value := ""
 	for _, entry := range environ {
@@ -78,13 +83,15 @@ func variable(environ []string, name string) string {
 	return value
 }
 
+// executable reports a file that can be run.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }
 
 // environment returns what a process of git gets: no home, so that no file of
-// the person's is read, nobody to ask, and messages in English.
+// the person's is read, nobody to ask, and messages in English. Nothing is fetched: no
+// protocol is allowed, and objects that are missing stay so.
 func environment(environ []string, path string) []string {
 	folders := []string{filepath.Dir(path), "/usr/bin", "/bin"}
 	env := []string{

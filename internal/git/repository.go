@@ -13,7 +13,9 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Repository is a git folder with its work tree.
+// Repository is a git folder with its work tree. It is not changed once it was opened,
+// and safe for concurrent use. What was looked at may change afterwards: it is opened
+// again for each operation.
 type Repository struct {
 	Dir      string   // the git folder, absolute
 	WorkTree string   // absolute
@@ -25,7 +27,7 @@ type Repository struct {
 }
 
 // Own returns a repository of the daemon's own, which nobody else writes:
-// nothing in it is looked at.
+// nothing in it is looked at. It need not exist yet.
 func (p *Program) Own(dir, workTree string) *Repository {
 	private := []string{"core.sharedRepository=0600"} // whatever the umask is (SEC-116)
 	return &Repository{Dir: dir, WorkTree: workTree, program: p, config: private}
@@ -38,7 +40,8 @@ const maxEntries = 200_000
 // error is fault.NotFound where the folder has none of its own, and fault.Denied,
 // with the reason for people, for one that reaches out of its folder: a worktree
 // or a submodule, a link inside of .git, alternates, commondir, core.worktree,
-// included configuration.
+// included configuration. It reads every name in .git but those of loose objects, which
+// takes a moment in a large repository; it does not heed ctx while it does.
 func (p *Program) Open(ctx context.Context, folder string) (*Repository, error) {
 	const op = "git.open"
 	refuse := func(why string) error {
@@ -71,7 +74,8 @@ func (p *Program) Open(ctx context.Context, folder string) (*Repository, error) 
 	return r, nil
 }
 
-// reachesOut says what in a git folder leads out of it, "" where nothing does.
+// reachesOut says what in a git folder leads out of it, "" where nothing does. What
+// cannot be looked at counts as reaching out.
 func reachesOut(dir string) (why string) {
 	for _, name := range []string{"commondir", "objects/info/alternates", "objects/info/http-alternates"} {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +106,8 @@ func reachesOut(dir string) (why string) {
 }
 
 // readConfig looks at one file of the configuration. Git itself reads it, as a
-// file that belongs to no repository, so that nobody parses it otherwise.
+// file that belongs to no repository, so that nobody parses it otherwise. A section
+// that is repeated counts each time, as for git.
 func (r *Repository) readConfig(ctx context.Context, path string) error {
 	const op = "git.config"
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +144,8 @@ func (r *Repository) readConfig(ctx context.Context, path string) error {
 	return nil
 }
 
-// blank makes a filter one that does nothing.
+// blank makes a filter one that does nothing. Files that need it are then stored as
+// they are on disk, which is why the caller is told.
 func (r *Repository) blank(name string) {
 	if name == "" || slices.Contains(r.Filters, name) {
 		return
@@ -152,7 +158,9 @@ func (r *Repository) blank(name string) {
 
 // Identity returns the variables that make a commit the person's: by the name and
 // the address of the repository's configuration, else of the person's own, which
-// lies in home. The error is fault.NotFound where one is missing.
+// lies in home. The error is fault.NotFound where one is missing. They are for
+// [Command.Environ]. Configuration that the person's own includes counts, for it is the
+// person's.
 func (r *Repository) Identity(ctx context.Context, home string) (environ []string, err error) {
 	own := filepath.Join(home, ".gitconfig")
 	if _, err := os.Stat(own); err != nil {
@@ -181,7 +189,8 @@ func (r *Repository) Identity(ctx context.Context, home string) (environ []strin
 
 // Run runs git in the repository and returns its output. The error is
 // fault.Unavailable, and unwraps to an [ExitError] where git ran and failed; it is
-// the cause of ctx where that ended.
+// the cause of ctx where that ended. It blocks until git has ended, and may be called
+// at the same time as others; git itself locks its index.
 func (r *Repository) Run(ctx context.Context, c Command) ([]byte, error) {
 	return r.program.run(ctx, []string{"GIT_DIR=" + r.Dir, "GIT_COMMON_DIR=" + r.Dir,
 		"GIT_WORK_TREE=" + r.WorkTree}, r.config, c)

@@ -16,13 +16,16 @@ import (
 
 // Command is one run of git.
 type Command struct {
-	Args    []string                // the subcommand and its arguments
-	Input   []byte                  // nil = no input
-	Environ []string                // as KEY=value, besides what every git gets: the name of an author
-	Config  []string                // settings as key=value, besides what every git gets
-	Output  func(r io.Reader) error // reads the output as it comes; nil = Run returns it
-	Timeout time.Duration           // 0 = a minute
-	Limit   int64                   // bytes of output that Run returns; 0 = 64 MiB. More is an error
+	Args    []string // the subcommand and its arguments
+	Input   []byte   // nil = no input
+	Environ []string // as KEY=value, besides what every git gets: the name of an author
+	Config  []string // settings as key=value, besides what every git gets
+	// Reads the output as it comes; nil = Run returns it. It is called on Run's goroutine, once;
+	// its error ends git, and is Run's.
+	Output func(r io.Reader) error
+	// 0 = a minute. It is then killed, and the error is Unavailable.
+	Timeout time.Duration
+	Limit   int64 // bytes of output that Run returns; 0 = 64 MiB. More is an error
 }
 
 const (
@@ -32,7 +35,8 @@ const (
 	linger         = time.Second // for a killed process's output
 )
 
-// ExitError is in the error of a git that ran and failed.
+// ExitError is in the error of a git that ran and failed. Callers find it with
+// errors.As, for codes that mean no failure.
 type ExitError struct {
 	Code   int
 	Stderr string // its last words, trimmed
@@ -47,7 +51,9 @@ func (e *ExitError) Error() string {
 }
 
 // settings hold for every git: nothing that a configuration names is run, asked
-// or reached, and the person's own lists of ignored files do not count.
+// or reached, and the person's own lists of ignored files do not count. They come
+// before those of the repository and the command on the command line, of which the last
+// counts.
 var settings = []string{
 	"core.fsmonitor=false", "core.hooksPath=" + os.DevNull, "core.pager=cat", "core.editor=false",
 	"core.sshCommand=false", "core.askPass=false",
@@ -60,7 +66,8 @@ var settings = []string{
 	"gc.auto=0", "maintenance.auto=false", "advice.detachedHead=false",
 }
 
-// run runs git with the environment and the settings of a repository.
+// run runs git with the environment and the settings of a repository. What git says on
+// standard error is kept up to stderrLimit, and told only where it failed.
 func (p *Program) run(ctx context.Context, environ, config []string, c Command) ([]byte, error) {
 	const op = "git.run"
 	timeout := c.Timeout
@@ -129,12 +136,14 @@ func (p *Program) run(ctx context.Context, environ, config []string, c Command) 
 	return out.Bytes(), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of what is written to it. It is for the last words of a program,
+// which say why it failed.
 type tail struct {
 	limit int
 	data  []byte
 }
 
+// Write implements [io.Writer]. It never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.data = append(t.data, p...)
 	if len(t.data) > 2*t.limit {
@@ -143,6 +152,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// text returns what is kept, as valid UTF-8.
 func (t *tail) text() string {
 	return strings.ToValidUTF8(string(t.data[max(0, len(t.data)-t.limit):]), "\uFFFD")
 }

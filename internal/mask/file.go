@@ -8,11 +8,15 @@ import (
 	"strings"
 )
 
-// SecretsOfFile returns the secrets of a credential file by the names that they
-// have in it, "" for none: of assignments (.env, INI, YAML), JSON, the words of
-// .netrc, the lines of keys, and the parts of URLs and connection strings in these. What is of words and numbers is secret only where
-// its name says so, and no value is one that [Telling] does not tell. A file with a
-// byte 0 is no text and has none.
+// SecretsOfFile returns the secrets of a credential file by the names that they have in it, "" for
+// none: of assignments (.env, INI, YAML), JSON, the words of .netrc, the lines of keys, and the
+// parts of URLs and connection strings in these. What is of words and numbers is secret only where
+// its name says so, and no value is one that [Telling] does not tell. A file with a byte 0 is no
+// text and has none.
+//
+// It never fails: a file of an unknown form is read by its lines. A value may be there twice, and
+// under several names. It needs memory for several copies of the file, whose size the caller
+// bounds.
 func SecretsOfFile(data []byte) map[string][]string {
 	found := make(map[string][]string)
 	if bytes.IndexByte(data, 0) >= 0 {
@@ -48,6 +52,7 @@ func SecretsOfFile(data []byte) map[string][]string {
 }
 
 // stringsOf calls do for each string of a JSON value with the name of its member.
+// Elements of a list have the name of the list.
 func stringsOf(name string, value any, do func(name, value string)) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -63,7 +68,8 @@ func stringsOf(name string, value any, do func(name, value string)) {
 	}
 }
 
-// addSecrets adds what is secret in a value of a credential file.
+// addSecrets adds what is secret in a value of a credential file. A value is taken
+// whole and in its parts, since a program may print either.
 func addSecrets(found map[string][]string, name, value string) {
 	values := append(SecretsIn(name, value), piecesIn(value)...)
 	if !strings.Contains(value, "://") && !isWords(value) {
@@ -123,14 +129,16 @@ func piecesIn(value string) []string {
 // version is a number at the end of a word, as in graphql-v2 and k8s.
 var version = regexp.MustCompile(`([A-Za-z])[0-9]{1,4}s?(_|\b)`)
 
-// isSlug reports whether a part of an address is of words, which may have numbers.
+// isSlug reports whether a part of an address is of words, which may have numbers. Such
+// a part names something and is secret only where its parameter's name says so.
 func isSlug(part string) bool { return isWords(version.ReplaceAllString(part, "$1$2")) }
 
 // variable is a name at the end of what stands before = or :, as in
 // //registry.npmjs.org/:_authToken=.
 var variable = regexp.MustCompile(`^(?://\S*[/:])?["']?([A-Za-z_][\w.-]*)["']?[ \t]*$`)
 
-// assignment takes a line apart that gives a name a value.
+// assignment takes a line apart that gives a name a value. = is tried before :, so that
+// a value may have the other.
 func assignment(line string) (name, value string, ok bool) {
 	for _, sign := range []string{"=", ":"} {
 		before, after, found := strings.Cut(line, sign)

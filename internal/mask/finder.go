@@ -2,7 +2,7 @@ package mask
 
 import "math"
 
-// pattern is a text that is looked for.
+// pattern is a text that is looked for. It is not changed once a finder has it.
 type pattern struct {
 	text string
 	id   int  // of what the text stands for
@@ -12,7 +12,8 @@ type pattern struct {
 
 // finder looks for many patterns at once. It looks at the last two bytes of a
 // window as long as the shortest pattern, and mostly moves on by the whole
-// window (Wu and Manber's algorithm).
+// window (Wu and Manber's algorithm). It is immutable and safe for concurrent use. One
+// for some hundred patterns has 20 KiB of tables, so it is made once for each set.
 type finder struct {
 	window   int
 	fold     bool // patterns are in lower case and match either
@@ -25,10 +26,13 @@ type finder struct {
 // blocks is the number of kinds of two bytes.
 const blocks = 1 << 12
 
-// block returns the kind of two bytes, the same in lower and upper case.
+// block returns the kind of two bytes, the same in lower and upper case. Two kinds of
+// bytes may have one number: that costs a comparison, and nothing is missed.
 func block(a, b byte) uint { return (uint(a|0x20)<<5 ^ uint(b|0x20)) % blocks }
 
-// newFinder returns a finder of at least one pattern of at least two bytes.
+// newFinder returns a finder of at least one pattern of at least two bytes. Patterns
+// are kept. The window is as long as the shortest pattern, so one short pattern makes
+// all of them slow.
 func newFinder(patterns []pattern, fold bool) *finder {
 	f := &finder{patterns: patterns, fold: fold, window: 255, next1: make([]int32, len(patterns))}
 	for _, p := range patterns {
@@ -49,7 +53,8 @@ func newFinder(patterns []pattern, fold bool) *finder {
 }
 
 // next returns the first place in data, from a place on, where the window of a
-// pattern begins that is there; -1 for none.
+// pattern begins that is there; -1 for none. The time grows with the length of data,
+// and in most texts only every window-th byte is read.
 func (f *finder) next(data []byte, from int) int {
 	for i := from + f.window - 1; i < len(data); {
 		s := f.shift[block(data[i-1], data[i])]
@@ -68,7 +73,8 @@ func (f *finder) next(data []byte, from int) int {
 const most = math.MaxInt
 
 // longest returns the longest pattern, of those shorter than a length, whose
-// window begins at a place; nil for none.
+// window begins at a place; nil for none. Asking again with below = its length gives
+// the next shorter one.
 func (f *finder) longest(data []byte, at, below int) *pattern {
 	var longest *pattern
 	end := at + f.window
@@ -81,6 +87,7 @@ func (f *finder) longest(data []byte, at, below int) *pattern {
 	return longest
 }
 
+// has reports whether data begins with a pattern's text.
 func (f *finder) has(data []byte, text string) bool {
 	if len(data) < len(text) {
 		return false
@@ -96,6 +103,7 @@ func (f *finder) has(data []byte, text string) bool {
 	return true
 }
 
+// lower returns an ASCII letter in lower case, and any other byte as it is.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c | 0x20
@@ -103,6 +111,8 @@ func lower(c byte) byte {
 	return c
 }
 
+// isLetter reports an ASCII letter.
 func isLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
 
+// isDigit reports an ASCII digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

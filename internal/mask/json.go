@@ -11,7 +11,8 @@ import (
 )
 
 // spellings returns the ways in which a value is written: as it is, as the usual
-// encoders of JSON escape it, and as a string of JSON within a string.
+// encoders of JSON escape it, and as a string of JSON within a string. The order is
+// that of depth, and each is there once. A value of plain letters has one.
 func spellings(value string) []string {
 	ways := []string{value}
 	for depth := range 3 {
@@ -49,6 +50,7 @@ var escapes = []escape{
 	{rare: true, ascii: true, upper: true, also: "<>&'+`\""},
 }
 
+// of returns a text as the encoder writes it, without the quotes.
 func (e escape) of(text string) string {
 	var b strings.Builder
 	hex := "%04x"
@@ -84,7 +86,7 @@ type literals []literal
 type literal struct{ from, to int }
 
 // literalsOf returns the strings of data, which may not be JSON. A number alone
-// is a text.
+// is a text. It never changes data, and reads it twice where it is JSON.
 func literalsOf(data []byte) literals {
 	trimmed := bytes.TrimLeft(data, " \t\r\n")
 	if len(trimmed) == 0 || !strings.ContainsRune(`{["`, rune(trimmed[0])) || !json.Valid(data) {
@@ -107,7 +109,7 @@ func literalsOf(data []byte) literals {
 }
 
 // allows reports whether a place of a document may be masked, in which p was
-// found.
+// found. It must lie within one string; a word must not be all of it.
 func (l literals) allows(found place, p *pattern) bool {
 	if l == nil {
 		return true
@@ -125,7 +127,8 @@ func (l literals) allows(found place, p *pattern) bool {
 }
 
 // wholeEscapes returns a place made larger by the escapes of JSON that it cuts:
-// half of one would make the text another, or no JSON.
+// half of one would make the text another, or no JSON. The place may so take in a
+// character that is no part of the secret.
 func wholeEscapes(data []byte, from, to int) (int, int) {
 	if start, _, ok := escapeAcross(data, from); ok {
 		from = start
@@ -178,4 +181,5 @@ func escapeBefore(data []byte, at int) bool {
 	return false
 }
 
+// isHex reports a hexadecimal digit.
 func isHex(c byte) bool { return isDigit(c) || ('a' <= c|0x20 && c|0x20 <= 'f') }

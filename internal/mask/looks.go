@@ -14,7 +14,8 @@ const (
 )
 
 // detector is a trigger, in lower case, and what sees whether a credential is there.
-// at is where the trigger begins.
+// at is where the trigger begins. see is called with the text behind the last place
+// that was found, and returns a place in that.
 type detector struct {
 	trigger string
 	see     func(text []byte, at int, trigger string) (place, bool)
@@ -46,6 +47,7 @@ var short = slices.Concat(
 	keyLook("hf_", 30, false),
 )
 
+// rows makes a detector of each trigger.
 func rows(see func([]byte, int, string) (place, bool), triggers ...string) []detector {
 	var all []detector
 	for _, t := range triggers {
@@ -54,6 +56,7 @@ func rows(see func([]byte, int, string) (place, bool), triggers ...string) []det
 	return all
 }
 
+// values is rows for what may find a value with triggers in it.
 func values(see func([]byte, int, string) (place, bool), triggers ...string) []detector {
 	all := rows(see, triggers...)
 	for i := range all {
@@ -96,7 +99,9 @@ func rarest(trigger string, window int) (skip int) {
 }
 
 // looking returns where text has what looks like a credential, apart and in
-// order. In JSON each place lies within a string.
+// order. In JSON each place lies within a string. It reads a text about once, whatever
+// is in it: names and values are walked once each, which is what valued and ended are
+// for.
 func looking(text []byte) []place {
 	var places []place
 	valued := 0    // where the last value of a name ends: each is read once, but for a name at its end
@@ -192,7 +197,7 @@ func webToken(text []byte, at int, _ string) (place, bool) {
 }
 
 // begins reports whether a word can begin at a place, which an escape of JSON may
-// end before.
+// end before. A key in the middle of a longer word is part of something else.
 func begins(text []byte, at int) bool {
 	if _, _, cut := escapeAcross(text, at); cut {
 		return false
@@ -275,6 +280,7 @@ func quote(text []byte, at int) int {
 	return 0
 }
 
+// isBlank reports a blank or a tab.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // isBare is what a value without quotes is made of.
@@ -323,7 +329,8 @@ func header(text []byte, at int, trigger string) (place, bool) {
 // isCredential is what RFC 6750 and RFC 7617 let a header have.
 func isCredential(c byte) bool { return isToken(c) || strings.IndexByte(".~+/=", c) >= 0 }
 
-// pem is a private key. A text that only speaks of one has none.
+// pem is a private key. A text that only speaks of one has none. The end of the key
+// belongs to it where it is there; a key that is cut off is one all the same.
 func pem(text []byte, at int, trigger string) (place, bool) {
 	i := at + len(trigger)
 	i += run(text[i:], func(c byte) bool { return ('A' <= c && c <= 'Z') || c == ' ' })

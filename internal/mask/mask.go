@@ -11,7 +11,8 @@ import (
 const Least = 8
 
 // Masker knows the values that a daemon holds. The zero value and nil know none.
-// It does not change, and is safe for concurrent use.
+// It does not change, and is safe for concurrent use. It holds the secrets in memory,
+// in several spellings.
 type Masker struct {
 	patterns []pattern
 	marks    []string // of each pattern's id
@@ -24,7 +25,8 @@ type Masker struct {
 
 // New returns a masker of values by name, such as that of the variable that
 // holds the value. Values shorter than [Least] are left out, and so is what a
-// marker says itself: a name is no secret.
+// marker says itself: a name is no secret. secrets is not kept. It takes time and
+// memory with the number of values times their spellings.
 func New(secrets map[string]string) *Masker {
 	m := &Masker{}
 	names := make([]string, 0, len(secrets))
@@ -93,7 +95,8 @@ func findValues(text string, values []string) map[string]bool {
 	return found
 }
 
-// marker takes the place of the secret of a name.
+// marker takes the place of the secret of a name. It has no character that JSON
+// escapes, so it may stand in a string of it.
 func marker(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\[]`, r) {
@@ -118,7 +121,8 @@ func isWord(value string) bool {
 }
 
 // MaskKnown returns data without the values that the daemon holds. It returns data
-// itself, and allocates nothing, where there is none; it never changes data.
+// itself, and allocates nothing, where there is none; it never changes data. Data that
+// was masked before comes out the same.
 func (m *Masker) MaskKnown(data []byte) []byte {
 	if m == nil {
 		return data
@@ -175,7 +179,8 @@ func (m *Masker) knownPlaces(data []byte, text literals) []place {
 }
 
 // markers returns the markers that stand in data already: what is in one is no
-// secret, and was made of one where it looks like one.
+// secret, and was made of one where it looks like one. A name that is cut off (no
+// closing bracket) is none.
 func (m *Masker) markers(data []byte) []place {
 	const opening = "[masked:"
 	var found []place
@@ -193,6 +198,7 @@ func (m *Masker) markers(data []byte) []place {
 	}
 }
 
+// overlaps reports whether two places share a byte.
 func (p place) overlaps(other place) bool { return p.from < other.to && other.from < p.to }
 
 // join adds a place to those before it. Those that overlap become one, so that

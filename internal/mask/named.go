@@ -10,7 +10,9 @@ import (
 )
 
 // Collect adds the secrets of a value of JSON to found, by the path of keys: of
-// settings, or of a variable.
+// settings, or of a variable. Keys of the path are parted by dots, and its last one is
+// the name that tells. Values that begin with $ are names of variables, which are read
+// elsewhere.
 func Collect(path string, value any, found map[string][]string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -35,12 +37,15 @@ func Collect(path string, value any, found map[string][]string) {
 	}
 }
 
+// isAuthorization reports a header whose value is secret whatever it is called.
 func isAuthorization(header string) bool {
 	return slices.Contains([]string{"authorization", "proxy-authorization", "cookie"}, strings.ToLower(header))
 }
 
 // SecretsIn returns what is secret in the value of a variable: all of it where the
-// name says so (see [SaysSecret]), else the passwords and tokens of a URL.
+// name says so (see [SaysSecret]), else the passwords and tokens of a URL. Values
+// shorter than Least have none. Those that are returned may be shorter, as a password
+// in a URL: [New] leaves these out.
 func SecretsIn(name, value string) []string {
 	value = strings.TrimSpace(value)
 	if len(value) < Least {
@@ -96,7 +101,8 @@ func secretsOfURL(text string) []string {
 
 // SaysSecret reports whether a name says that the value is secret, which is not
 // the path of something that is there: the name's last word does. Many a KEY is
-// none, so that one must look like it unless the word before says more.
+// none, so that one must look like it unless the word before says more. It looks at the
+// disk where the value is an absolute path.
 func SaysSecret(name, value string) bool {
 	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool {
 		return r == '_' || r == '-' ||

@@ -7,7 +7,9 @@ import (
 
 // Stream takes the values that a daemon holds out of a text that comes in
 // pieces. It keeps back what may be the beginning of a value, so that one that
-// is cut in two is found. Make it with [Masker.Stream]; it is for one goroutine.
+// is cut in two is found. Make it with [Masker.Stream]; it is for one goroutine. What
+// it keeps back is no longer than the longest value, or than a URL up to its path where
+// the masker has those.
 type Stream struct {
 	m    *Masker
 	kept []byte // may be the beginning of a value
@@ -38,7 +40,8 @@ func (s *Stream) Write(text string) string {
 	return out
 }
 
-// Flush returns what was kept back. The stream begins anew.
+// Flush returns what was kept back. The stream begins anew. Call it at the end of the
+// text, or what was kept back is lost.
 func (s *Stream) Flush() string {
 	if len(s.kept) == 0 {
 		return ""
@@ -48,6 +51,7 @@ func (s *Stream) Flush() string {
 	return out
 }
 
+// mask returns a text that is whole as far as it is known.
 func (s *Stream) mask(text []byte) string { return string(replace(text, s.m.knownPlaces(text, nil))) }
 
 // unfinishedValue returns the length of the longest end of data that begins a value
@@ -67,17 +71,22 @@ func (m *Masker) unfinishedValue(data []byte) int {
 	return 0
 }
 
-// NewReader returns a reader of what r has, masked by s, in pieces.
+// NewReader returns a reader of what r has, masked by s, in pieces. s must be used by
+// nobody else. Read waits for r; what is kept back comes with r's end, before its
+// error.
 func NewReader(s *Stream, r io.Reader) io.Reader { return &reader{s: s, from: r} }
 
+// reader is what NewReader returns.
 type reader struct {
-	s     *Stream
-	from  io.Reader
+	s    *Stream
+	from io.Reader
+	// What is read at once, 64 KiB; made with the first Read.
 	piece []byte
 	rest  string // masked, and not read yet
 	err   error
 }
 
+// Read implements [io.Reader].
 func (r *reader) Read(p []byte) (int, error) {
 	if r.piece == nil {
 		r.piece = make([]byte, 64<<10)
@@ -98,7 +107,7 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 // Writer masks what is written through it. It is safe for concurrent use; make it
-// with [Masker.Writer].
+// with [Masker.Writer]. It owns its stream, not w.
 type Writer struct {
 	mu sync.Mutex
 	s  *Stream
@@ -109,7 +118,8 @@ type Writer struct {
 func (m *Masker) Writer(w io.Writer) *Writer { return &Writer{s: m.Stream(), w: w} }
 
 // Write implements [io.Writer]. What may be the beginning of a secret is passed on
-// by the next Write, or by Flush.
+// by the next Write, or by Flush. It blocks for w. The error is w's; the bytes count as
+// written in any case, for they cannot be written again.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +127,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Flush passes on what was kept back.
+// Flush passes on what was kept back. Call it at the end; more may be written after it.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

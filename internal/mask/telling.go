@@ -25,7 +25,9 @@ var (
 // bytes, and is none of these: words and numbers of less than 16 bytes in all,
 // with signs between them (postgres, changeMe, localhost:5432, 2024-01-01); a
 // path; a name for a value (<token>, ${TOKEN}, your-api-key); two characters over
-// and over. What has the form that an issuer gives its keys is always told.
+// and over. What has the form that an issuer gives its keys is always told. It is for
+// values of which nobody says that they are secret: masking a common word wherever it
+// stands would spoil every text.
 func Telling(value string) bool {
 	if len(value) < Least {
 		return false

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// maxAuthority is how long, in bytes, the part of a URL before its path can be.
+// maxAuthority is how long, in bytes, the part of a URL before its path can be. A
+// stream keeps no more of it back.
 const maxAuthority = 4 << 10
 
 var urlStart = []byte("://")
 
 // userinfos returns where data has a user and a password before the host of a URL,
-// or a token in their place, apart and in order.
+// or a token in their place, apart and in order. It finds those of any scheme.
 func userinfos(data []byte) []place {
 	var places []place
 	for at := bytes.Index(data, urlStart); at >= 0; {
@@ -50,7 +51,8 @@ func isSecretUserinfo(info string) bool {
 }
 
 // openURLLength returns the length of the end of data that may be a URL whose user
-// and password are not complete.
+// and password are not complete. It is 0 where data ends with none; then nothing is
+// kept back for one.
 func openURLLength(data []byte) int {
 	if at := bytes.LastIndex(data, urlStart); at >= 0 {
 		from := at + len(urlStart)

@@ -9,11 +9,13 @@ import (
 	"github.com/agentls/agentls/internal/proxy/relay"
 )
 
-// conn is a connection that is read in another way.
+// conn is a connection that is read in another way. Its halves are those of the
+// connection below.
 type conn struct {
 	net.Conn
-	reader  io.Reader
-	onClose func() // may be nil; may be called more than once
+	reader io.Reader
+	// May be nil; may be called more than once. Called before the connection is closed.
+	onClose func()
 }
 
 // Read implements [net.Conn].
@@ -37,7 +39,8 @@ type reader func(b []byte) (int, error)
 func (r reader) Read(b []byte) (int, error) { return r(b) }
 
 // limit returns a client's connection, which is closed when the proxy ends and
-// after the time for one, and calls leave when it is.
+// after the time for one, and calls leave when it is. Whoever serves the connection
+// closes it; leave gives its place to the next.
 func (p *server) limit(accepted net.Conn, leave func()) *conn {
 	c := &conn{Conn: accepted, reader: accepted}
 	ctx, cancel := context.WithTimeout(p.ctx, p.Total)
@@ -49,14 +52,17 @@ func (p *server) limit(accepted net.Conn, leave func()) *conn {
 	return c
 }
 
-// queue is the listener of an HTTP server whose connections others accept.
+// queue is the listener of an HTTP server whose connections others accept. net/http
+// insists on a listener, and the first byte has to be looked at before it is known
+// whether a connection is for it.
 type queue struct {
 	conns chan net.Conn
 	ctx   context.Context
 	at    net.Addr
 }
 
-// put hands a connection to the server.
+// put hands a connection to the server. It waits until the server takes it or the proxy
+// ends.
 func (q *queue) put(c net.Conn) {
 	select {
 	case q.conns <- c:

@@ -10,6 +10,12 @@
 //
 // The listener is the caller's: a Unix socket in a folder that is the daemon's
 // alone, which is bound into the sandbox (package relay passes connections on).
+//
+// # Goroutines
+//
+// [Serve] has one for each connection and waits for all of them: when it returns
+// nothing of the proxy is left, and Allow and Report are not called any more. A
+// connection that waits for a person keeps its place among [Policy.Connections].
 package proxy
 
 import (
@@ -52,13 +58,16 @@ type Policy struct {
 	// about. It may be called from any goroutine.
 	Report func(host string, port int, err error)
 
-	Connections int           // at once; further ones wait
-	Idle, Total time.Duration // of one connection: without a byte, and altogether
+	// At once; further ones wait to be accepted. 0 = MaxConnections.
+	Connections int
+	// Of one connection: without a byte, and altogether. 0 = the constants.
+	Idle, Total time.Duration
 }
 
 // Serve serves the connections of the listener until ctx ends or the listener
 // does; then it closes the listener and all connections, and returns when they
-// are gone. The error is nil if ctx ended.
+// are gone. The error is nil if ctx ended. It is called once for each listener, which
+// it owns.
 func Serve(ctx context.Context, listener net.Listener, policy Policy) error {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &server{Policy: policy, ctx: ctx, answers: make(map[endpoint]*answer)}
@@ -91,20 +100,22 @@ func Serve(ctx context.Context, listener net.Listener, policy Policy) error {
 	}
 }
 
+// setDefault gives a value that is not set another.
 func setDefault[T int | time.Duration](value *T, def T) {
 	if *value <= 0 {
 		*value = def
 	}
 }
 
-// server is a proxy at work.
+// server is a proxy at work. It lives as long as Serve.
 type server struct {
 	Policy
 	ctx  context.Context // ends with Serve
 	web  *queue
 	busy sync.RWMutex // read-locked by each handler of net/http, which nobody else waits for
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Guarded by mu; an entry is never removed, so that a refusal stays.
 	answers map[endpoint]*answer
 }
 
@@ -120,7 +131,8 @@ type answer struct {
 	err  error
 }
 
-// serve serves one connection: SOCKS5 begins with its version, HTTP with a letter.
+// serve serves one connection: SOCKS5 begins with its version, HTTP with a letter. A
+// client that sends nothing is closed after Idle.
 func (p *server) serve(from *conn) {
 	reader := bufio.NewReader(from.Conn)
 	from.reader = reader
@@ -136,7 +148,8 @@ func (p *server) serve(from *conn) {
 	}
 }
 
-// open connects to a host that the policy allows.
+// open connects to a host that the policy allows. It waits for the answer of a person,
+// if one is asked. What came of it is reported in either case.
 func (p *server) open(host string, port int) (net.Conn, error) {
 	var to net.Conn
 	err := p.allow(host, port)
@@ -147,6 +160,7 @@ func (p *server) open(host string, port int) (net.Conn, error) {
 	return to, err
 }
 
+// report tells of a connection where somebody listens.
 func (p *server) report(host string, port int, err error) {
 	if p.Report != nil {
 		p.Report(host, port, err)
@@ -154,7 +168,8 @@ func (p *server) report(host string, port int, err error) {
 }
 
 // allow returns what the policy says of a host. What the dialer refuses anyway is
-// not asked about.
+// not asked about. The first connection to an endpoint asks; others wait for its answer
+// or the proxy's end.
 func (p *server) allow(host string, port int) error {
 	if err := p.Dialer.Check(host, port); err != nil {
 		return err
@@ -186,7 +201,9 @@ func (p *server) allow(host string, port int) error {
 	}
 }
 
-// serveHTTP serves the connections that speak HTTP until the proxy ends.
+// serveHTTP serves the connections that speak HTTP until the proxy ends. Its server has
+// no time limit for a request or an answer: a person may be asked, and a download may
+// take long; Idle and Total bound both.
 func (p *server) serveHTTP() {
 	transport := p.Dialer.Transport(p.Idle)
 	defer transport.CloseIdleConnections()
@@ -235,7 +252,8 @@ func (p allowing) RoundTrip(q *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// connect makes a tunnel of an HTTP connection.
+// connect makes a tunnel of an HTTP connection. The client is told that the tunnel is
+// there only when it is.
 func (p *server) connect(w http.ResponseWriter, q *http.Request) {
 	host, port, err := dial.ParseHostPort(q.Host, 0)
 	if err != nil {
@@ -257,7 +275,8 @@ func (p *server) connect(w http.ResponseWriter, q *http.Request) {
 	p.join(&conn{Conn: from, reader: buffer}, to)
 }
 
-// fail answers a request that is not passed on.
+// fail answers a request that is not passed on. It is 403 for a refusal, which programs
+// do not try again, else 502.
 func fail(w http.ResponseWriter, host string, err error) {
 	status := http.StatusBadGateway
 	if errors.Is(err, dial.ErrRefused) {
@@ -266,7 +285,8 @@ func fail(w http.ResponseWriter, host string, err error) {
 	http.Error(w, fmt.Sprintf("agentls: %s was not reached: %v", host, err), status)
 }
 
-// join passes bytes both ways; each byte puts off the end of an idle connection.
+// join passes bytes both ways; each byte puts off the end of an idle connection. It
+// returns when both ways have ended.
 func (p *server) join(from, to net.Conn) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()

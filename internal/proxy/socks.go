@@ -58,7 +58,8 @@ func (p *server) serveSOCKS(from *conn) {
 }
 
 // readSOCKS reads what a client wants. The code is what to answer it with, where
-// that is not served.
+// that is not served. An error means that the client does not speak SOCKS5, and is
+// closed without an answer. A name is not looked up here.
 func readSOCKS(c io.ReadWriter) (host string, port int, code byte, err error) {
 	var b [256]byte
 	read := func(n int) []byte {
@@ -103,6 +104,7 @@ func readSOCKS(c io.ReadWriter) (host string, port int, code byte, err error) {
 	return host, port, socksDone, nil
 }
 
+// socksReply is an answer with a code; the address in it is of nobody.
 func socksReply(code byte) []byte {
 	return []byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0}
 }

@@ -15,7 +15,8 @@ import (
 
 // Serve passes each connection that the listener accepts on to a Unix socket,
 // until ctx ends or the listener does; then it closes the listener and all
-// connections, and returns when they are gone. The error is nil if ctx ended.
+// connections, and returns when they are gone. The error is nil if ctx ended. A
+// connection that finds no daemon is closed.
 func Serve(ctx context.Context, listener net.Listener, socket string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var passing sync.WaitGroup
@@ -42,7 +43,9 @@ func Serve(ctx context.Context, listener net.Listener, socket string) error {
 }
 
 // Join passes bytes both ways between two connections until both directions have
-// ended, one has failed, or ctx has ended, and closes both.
+// ended, one has failed, or ctx has ended, and closes both. It returns when both ways
+// have ended. The half that has ended is told to the other side, so that a client which
+// has sent all still gets its answer.
 func Join(ctx context.Context, a, b net.Conn) {
 	closeBoth := sync.OnceFunc(func() {
 		_ = a.Close()
@@ -71,7 +74,8 @@ func CloseWrite(c net.Conn) error {
 }
 
 // Environ returns the variables, as KEY=value, by which programs find the relay
-// at an address. Programs that serve something for themselves reach it without.
+// at an address. Programs that serve something for themselves reach it without. Both
+// spellings are there, for programs read one or the other.
 func Environ(address string) []string {
 	const local = "localhost,127.0.0.1,::1"
 	url := "http://" + address
