@@ -861,8 +861,9 @@ export interface FileChanged {
 	isLink?: boolean;
 }
 
-/** FileEvent is a span, or the beginning or the end of a run, as files of traces have it. */
+/** FileEvent is a span, or the beginning or the end of a run, as files of traces have it. The names and their order are those of trace files of other tools, so they do not change. */
 export interface FileEvent {
+	/** Of a span: session and number; of the beginning of a run with -start behind. */
 	event_id: string;
 	/** llm_call, tool_call, handoff, guardrail, route, tool_confirmation, agent_start, agent_complete, agent_error */
 	event_type: string;
@@ -871,8 +872,11 @@ export interface FileEvent {
 	session_id: string;
 	agent_name: string;
 	correlation_id: string;
+	/** An object; its members depend on `event_type`. */
 	details: unknown;
+	/** Milliseconds; 0 at a beginning. */
 	duration_ms?: number;
+	/** Why it failed; "" = it did not. */
 	error?: string;
 }
 
