@@ -11,7 +11,9 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // beginning is a run on its way from its plan to its first turn.
@@ -56,7 +58,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}
 	defer close(live.begun)
 	release := end(cancel, p.Client, p.from)
-	b.untrace = s.Traces.Begin(conv.Log, conv.ID, live.ID, r.settings.Tracing.Over(r.def.Tracing).For(b.tree.trace))
+	b.untrace = s.Traces.Begin(conv.Log, conv.ID, live.ID, export.Options(r.settings.Tracing).Over(r.def.Tracing).For(b.tree.trace))
 	if b.position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
 		live.First = conv.Append(live.about, activity.Input{Input: r.task.input, Position: b.position}, 0)
@@ -161,7 +163,7 @@ func (s *Service) runConfig(b *beginning, usable run.Tools) run.Config {
 			p.from.handed.tell(), Examples: b.task.examples, Context: p.Context, Shell: p.Shell, Inputs: p.Inputs,
 		Models:   b.choices,
 		Approval: live.approval, Asked: p.Model,
-		Session: conv, Tools: usable, Gate: conv.gate, Critical: b.settings.Critical, Person: p.Frontend,
+		Session: conv, Tools: usable, Gate: conv.gate, Critical: b.settings.Security.Critical == settings.AskCritical, Person: p.Frontend,
 		Rules:  func() (deny, allow []tool.Rule) { now := s.Settings(b.folder); return now.Deny, now.Allow },
 		Locate: func(env *tool.Env) { s.locate(env, b.settings.AdditionalFolders) }, Taint: p.Taint,
 		Env: tool.Env{
@@ -183,7 +185,7 @@ func (s *Service) runConfig(b *beginning, usable run.Tools) run.Config {
 			ModelCalls: b.tree.limits.ModelCalls, InputTokens: b.tree.limits.InputTokens,
 			Tokens: b.def.MaxTokens, USD: b.def.MaxCost,
 		},
-		Compression: s.summarizer(b.settings, b.choices[0]), Repeats: &repeats{conv, b.settings.DisableLoopDetection},
+		Compression: s.summarizer(b.settings, b.choices[0]), Repeats: &repeats{conv, b.settings.Model.DisableLoopDetection},
 		Problems: slices.Concat(problemsToTell(b.agent), b.task.lowered, b.offered.problems()), Mask: s.Mask,
 		Output: s.credentials.Masker, Snapshots: s.Snapshots,
 		Hooks: s.Hooks, Transcript: conv.File(), SessionStart: func() string { return conv.startHooks(b.folder) },

@@ -22,7 +22,7 @@ import (
 
 // callable returns the agents that an agent may delegate to, by name: those of its
 // subagents that other agents may run here.
-func (s *Service) callable(def *definition.Definition, folder string, set Settings) []*definition.Definition {
+func (s *Service) callable(def *definition.Definition, folder string, set *Settings) []*definition.Definition {
 	if len(def.Subagents) == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ type delegation struct {
 }
 
 // delegation returns the tool, nil for an agent that has nobody to delegate to.
-func (s *Service) delegation(def *definition.Definition, folder string, set Settings) *delegation {
+func (s *Service) delegation(def *definition.Definition, folder string, set *Settings) *delegation {
 	agents := s.callable(def, folder, set)
 	if len(agents) == 0 {
 		return nil

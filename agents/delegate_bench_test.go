@@ -11,14 +11,15 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // crowd is a crew whose lead has as many others work side by side in each of some turns,
 // each of which takes a while to answer, and then ends.
 func crowd(t testing.TB, turns, children int, takes time.Duration) *crew {
 	tm := newCrew(t, map[string]string{"lead": fmt.Sprintf("subagents: [helper]\nrun: {max_turns: %d}", turns+1), "helper": ""})
-	tm.limits = Limits{ModelCalls: 1 << 30, Depth: 1, Live: 50, Runs: 1 << 30, InputTokens: 1 << 40}
-	tm.rules.DisableLoopDetection = true
+	tm.limits = settings.Limits{ModelCalls: 1 << 30, Depth: 1, Live: 50, Runs: 1 << 30, InputTokens: 1 << 40}
+	tm.rules.Model.DisableLoopDetection = true
 	tm.says = func(_ context.Context, agent string, n int, req *model.Request) model.Answer {
 		tm.mu.Lock()
 		tm.requests = map[string][]*model.Request{}

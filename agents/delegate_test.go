@@ -24,6 +24,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // crew is a service whose agents delegate to each other.
@@ -32,7 +33,7 @@ type crew struct {
 	dir    string // of the sessions
 	site   *site
 	agents *registry.Snapshot
-	limits Limits
+	limits settings.Limits
 	mode   Approval
 	rules  Settings
 	tools  []tool.Tool    // besides those of the daemon
@@ -54,7 +55,7 @@ type crew struct {
 func newCrew(t testing.TB, agents map[string]string) *crew {
 	t.Helper()
 	tm := &crew{
-		t: t, dir: t.TempDir(), limits: Limits{ModelCalls: 200, Depth: 2, Live: 8, Runs: 32, InputTokens: 1_000_000},
+		t: t, dir: t.TempDir(), limits: settings.Limits{ModelCalls: 200, Depth: 2, Live: 8, Runs: 32, InputTokens: 1_000_000},
 		counts: make(map[string]int), requests: make(map[string][]*model.Request),
 	}
 	folder, err := filepath.EvalSymlinks(t.TempDir())
@@ -79,7 +80,7 @@ func (tm *crew) service() *Service {
 	s := NewService(context.Background(), Config{
 		Agents: func() *registry.Snapshot { return tm.agents }, Sessions: session.New(session.Config{Dir: tm.dir, Now: time.Now, Files: tm.files}),
 		Table: model.NewTable(time.Now), Tools: append(builtin.Tools(), tm.tools...), Folders: func() []string { return []string{tm.site.folder} }, Trusted: func(string) bool { return true },
-		Settings: func(string) Settings { set := tm.rules; set.Limits = tm.limits; return set },
+		Settings: func(string) *Settings { set := tm.rules; set.Limits, set.MaxHandoffDepth = tm.limits, 5; return &set },
 		Provider: func(string) (model.Model, *model.Retries, error) { return tm, nil, nil },
 		Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
@@ -951,7 +952,7 @@ func TestDescriptionOfManyAgents(t *testing.T) {
 	}
 	tm := newCrew(t, front)
 	s := tm.service()
-	agents := s.callable(&definition.Definition{Name: "lead", Subagents: []string{"*"}}, tm.site.folder, Settings{})
+	agents := s.callable(&definition.Definition{Name: "lead", Subagents: []string{"*"}}, tm.site.folder, &Settings{})
 	for i, a := range agents {
 		long := *a
 		long.Description = strings.Repeat("ä", 1000)
@@ -988,8 +989,8 @@ func TestUntrustedAgentsHideNothing(t *testing.T) {
 		s.Trusted = func(string) bool { return trusted }
 		want := map[bool]string{true: "Theirs.", false: "The mine."}[trusted]
 		count := 0
-		all, byName := s.others(tm.site.folder, Settings{})
-		for _, d := range append(all, s.routable(tm.site.folder, Settings{}).agents...) {
+		all, byName := s.others(tm.site.folder, &Settings{})
+		for _, d := range append(all, s.routable(tm.site.folder, &Settings{}).agents...) {
 			if d.Name == "mine" && d.Description == want {
 				count++
 			}

@@ -9,27 +9,9 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
-	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
-	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
 )
-
-// Origins say where settings are written (spec 1.8). What is not known is zero, or
-// left out.
-type Origins struct {
-	// Of is by key with dots: model.name, agents.fallbackModels,
-	// agents.confirmationTimeout, agents.compression.model and those of
-	// agents.limits.
-	Of map[string]explanation.Origin
-	// Exclude are the entries of [Settings.Exclude], one list for each place that
-	// they come from; Deny, Allow and Routes, the places of the entries of these.
-	Exclude []authority.List
-	Deny    []explanation.Origin
-	Allow   []explanation.Origin
-	Routes  []explanation.Origin
-	Servers []authority.Server // of mcpServers
-}
 
 // Explain returns what an agent really gets in a run that a person starts in a new
 // session, in the folder that it comes with or else the first (spec 1.8). text is
@@ -50,34 +32,16 @@ func (s *Service) ExplainAsIfTrusted(def *definition.Definition, text string) *e
 func (s *Service) explain(def *definition.Definition, text string, asIf bool) *explanation.Explanation {
 	folder := s.homeOf(def)
 	set := s.Settings(folder)
-	origins := set.Origins
-	if origins == nil {
-		origins = &Origins{Exclude: []authority.List{{Names: set.Exclude}}}
-	}
 	agent := override(def, set.Overrides[def.Name])
 	in := authority.Input{
 		File: def, Definition: agent.Definition, Text: text, Ignored: agent.Problems, Only: agent.Only, Off: agent.Off,
 		Tools:    slices.Concat(s.toolsFor(agent.Definition, folder, set), s.toolsOf(agent.Definition, folder)),
-		Exclude:  origins.Exclude,
-		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Critical: set.Critical,
-		Sandbox: guard.SandboxOf(set.Sandbox),
-		Deny:    authorityRules(set.Deny, origins.Deny), Allow: authorityRules(set.Allow, origins.Allow),
-		Timeout:    setting(set.ConfirmationTimeout, origins, "agents.confirmationTimeout"),
+		Settings: set.Values, Exclude: set.Exclude, Deny: set.Deny, Allow: set.Allow, Routes: set.Routes,
+		Approval: s.Approval, Trusted: asIf || s.Trusted(folder), CanAsk: true, Sandbox: guard.SandboxOf(set.Sandbox),
 		Unreviewed: !asIf && s.unreviewed(def),
 		Table:      s.Table, Standard: defaultModel,
-		Model:          setting(set.Model, origins, "model.name"),
-		FallbackModels: setting(set.FallbackModels, origins, "agents.fallbackModels"),
-		Configured:     func(id string) bool { return s.checkConfigured(id) == nil },
-		Compression:    setting(set.Compression.Model, origins, "agents.compression.model"),
-		Compresses:     set.Compression.Enabled,
-		Limits: authority.Limits{
-			ModelCalls:  setting(set.Limits.ModelCalls, origins, "agents.limits.modelCalls"),
-			Depth:       setting(set.Limits.Depth, origins, "agents.limits.depth"),
-			Live:        setting(set.Limits.Live, origins, "agents.limits.live"),
-			Runs:        setting(set.Limits.Runs, origins, "agents.limits.runs"),
-			InputTokens: setting(set.Limits.InputTokens, origins, "agents.limits.inputTokens"),
-		},
-		Servers: s.withStates(origins.Servers, folder),
+		Configured: func(id string) bool { return s.checkConfigured(id) == nil },
+		Servers:    s.withStates(set.Servers, folder),
 	}
 	if s.ExplainHooks != nil {
 		in.Hooks = s.ExplainHooks(folder)
@@ -96,12 +60,6 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 		for _, d := range s.callable(agent.Definition, folder, set) {
 			in.Callable = append(in.Callable, d.Name)
 		}
-	}
-	for _, o := range set.Overrides[def.Name] {
-		in.Overrides = append(in.Overrides, authority.Override{JSON: o.JSON, File: o.File, Line: o.Line})
-	}
-	for i, route := range set.Routes {
-		in.Routes = append(in.Routes, authority.Setting[model.Route]{Value: route, Origin: nth(origins.Routes, i)})
 	}
 	e := authority.Explain(in)
 	if id := cmp.Or(e.Model.Route, e.Model.ID); s.checkConfigured(id) != nil {
@@ -138,7 +96,7 @@ func (s *Service) unreviewed(def *definition.Definition) bool {
 type othersOf struct {
 	catalog *registry.Snapshot
 	folder  string
-	origins *Origins // of the settings; each reading has its own
+	set     *Settings
 
 	all    []*definition.Definition
 	byName map[string]*definition.Definition
@@ -146,15 +104,13 @@ type othersOf struct {
 
 // others returns the agents that names mean in a folder, as the settings have
 // them. Nobody changes what it returns.
-func (s *Service) others(folder string, set Settings) ([]*definition.Definition, map[string]*definition.Definition) {
+func (s *Service) others(folder string, set *Settings) ([]*definition.Definition, map[string]*definition.Definition) {
 	catalog := s.Agents()
 	s.mu.Lock()
 	known := s.known
 	s.mu.Unlock()
-	if known == nil || set.Origins == nil || known.catalog != catalog || known.folder != folder ||
-		known.origins != set.Origins {
-		known = &othersOf{catalog: catalog, folder: folder, origins: set.Origins,
-			all: s.meantAgents(catalog, folder, set)}
+	if known == nil || known.catalog != catalog || known.folder != folder || known.set != set {
+		known = &othersOf{catalog: catalog, folder: folder, set: set, all: s.meantAgents(catalog, folder, set)}
 		known.byName = make(map[string]*definition.Definition, len(known.all))
 		for _, d := range known.all {
 			known.byName[d.Name] = d
@@ -166,7 +122,7 @@ func (s *Service) others(folder string, set Settings) ([]*definition.Definition,
 	return known.all, known.byName
 }
 
-func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set Settings) []*definition.Definition {
+func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set *Settings) []*definition.Definition {
 	entries := catalog.Entries()
 	own := make(map[string]bool)
 	for _, e := range entries {
@@ -185,26 +141,6 @@ func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set Set
 		all = append(all, override(s.unhide(d, d.Name), set.Overrides[d.Name]).Definition)
 	}
 	return all
-}
-
-func setting[T any](value T, origins *Origins, key string) authority.Setting[T] {
-	return authority.Setting[T]{Value: value, Origin: origins.Of[key]}
-}
-
-func authorityRules(rules []tool.Rule, origins []explanation.Origin) []authority.Rule {
-	all := make([]authority.Rule, 0, len(rules))
-	for i, r := range rules {
-		all = append(all, authority.Rule{Rule: r, Origin: nth(origins, i)})
-	}
-	return all
-}
-
-// nth returns an origin of a list, the zero one behind its end.
-func nth(origins []explanation.Origin, i int) explanation.Origin {
-	if i < len(origins) {
-		return origins[i]
-	}
-	return explanation.Origin{What: "settings"}
 }
 
 // Last is what is told of the run of an agent that ended last.

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // explained are the public agent files and made-up ones, by path.
@@ -46,9 +47,9 @@ func explained(t *testing.T) map[string][]byte {
 }
 
 // explaining is a service that explains agents, with the settings of every folder.
-func explaining(settings Settings, tools ...tool.Tool) *Service {
+func explaining(set *Settings, tools ...tool.Tool) *Service {
 	return &Service{Config: Config{
-		Tools: tools, Settings: func(string) Settings { return settings }, Table: model.NewTable(nil),
+		Tools: tools, Settings: func(string) *Settings { return set }, Table: model.NewTable(nil),
 		Folders: func() []string { return []string{"/w"} }, Trusted: func(string) bool { return true }, Agents: func() *registry.Snapshot { return new(registry.Snapshot) },
 		Provider: func(id string) (model.Model, *model.Retries, error) {
 			if id == "openai/x" {
@@ -67,15 +68,15 @@ func TestEveryCallIsExplained(t *testing.T) {
 	for path, text := range explained(t) {
 		d := definition.Parse(definition.Source{Path: path, Folder: "/w", Scope: definition.Project, Data: text})
 		for _, c := range []struct{ exclude, only []string }{{nil, nil}, {[]string{"bash", "mcp.*"}, nil}, {nil, []string{"read_*", "shell", "["}}} {
-			settings := Settings{Exclude: c.exclude}
+			set := &Settings{Exclude: []authority.List{{Names: c.exclude}}}
 			if c.only != nil {
 				section, err := json.Marshal(map[string]any{"tools": map[string]any{"allow": c.only}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				settings.Overrides = map[string][]Override{d.Name: {theirs(string(section))}}
+				set.Overrides = map[string][]settings.Raw{d.Name: {theirs(string(section))}}
 			}
-			s := explaining(settings, tools...)
+			s := explaining(set, tools...)
 			names := func(all []tool.Tool) (list []string) {
 				for _, one := range all {
 					list = append(list, one.Spec().Name)
@@ -102,13 +103,13 @@ func TestRunsGoByTheirExplanation(t *testing.T) {
 	for path, text := range explained(t) {
 		for _, scope := range []definition.Scope{definition.Project, definition.Global} {
 			for _, unreviewed := range []bool{false, true} {
-				for _, settings := range []Settings{{}, {Model: "pro", FallbackModels: []string{"flash"}}} {
+				for _, set := range []*Settings{{}, {Values: settings.Values{Model: settings.Model{Name: "pro"}, FallbackModels: []string{"flash"}}}} {
 					d := definition.Parse(definition.Source{Path: path, Folder: "/w", Scope: scope, Data: text})
 					if ok, _ := d.Usable(); !ok || d.Inputs != nil || !d.UserInvocable || len(d.Authority) > 0 {
 						continue
 					}
-					settings.Overrides = map[string][]Override{d.Name: {mine(`{"run": {"max_tokens": 5}}`)}}
-					s := explaining(settings)
+					set.Overrides = map[string][]settings.Raw{d.Name: {mine(`{"run": {"max_tokens": 5}}`)}}
+					s := explaining(set)
 					s.Unreviewed = func(*definition.Definition) bool { return unreviewed }
 					s.Now = time.Now
 					plan, err := s.plan(Start{Definition: d, Input: []activity.ContentBlock{{Type: "text", Text: "Go."}}})
@@ -159,7 +160,7 @@ func TestUnreviewedLimits(t *testing.T) {
 		{definition.Global, "run: {mode: task, max_turns: 31, max_time: 601}", 31, 601 * time.Second, nil},
 	} {
 		d := definition.Parse(definition.Source{Path: "/w/made.md", Folder: "/w", Scope: c.scope, Data: []byte("---\nkind: agent\nname: made\ntitle: M\n" + c.fields + "\n---\nDo it.\n")})
-		s := explaining(Settings{})
+		s := explaining(&Settings{})
 		s.Unreviewed = func(*definition.Definition) bool { return true }
 		s.Now = time.Now
 		plan, err := s.plan(Start{Definition: d, Input: []activity.ContentBlock{{Type: "text", Text: "Go."}}})
@@ -179,9 +180,9 @@ func TestUnreviewedLimits(t *testing.T) {
 // the catalog or the settings are others.
 func TestOthersFollowTheirFiles(t *testing.T) {
 	const text = "---\nkind: agent\nname: agent-%d\ntitle: A\ntools: {allow: [delegate_to_agent]}\nsubagents: ['*']\nrun: {max_turns: 2%s}\n---\nDo it.\n"
-	s := explaining(Settings{}, nameOnly{name: "delegate_to_agent"})
-	settings, catalog := Settings{Origins: new(Origins), Limits: Limits{Depth: 2, Runs: 2}}, manyAgents(t, 3, text)
-	s.Settings, s.Agents = func(string) Settings { return settings }, func() *registry.Snapshot { return catalog }
+	s := explaining(&Settings{}, nameOnly{name: "delegate_to_agent"})
+	set, catalog := &Settings{Values: settings.Values{Limits: settings.Limits{Depth: 2, Runs: 2}}}, manyAgents(t, 3, text)
+	s.Settings, s.Agents = func(string) *Settings { return set }, func() *registry.Snapshot { return catalog }
 	calls := func() int {
 		e, err := catalog.Lookup("", "agent-1")
 		if err != nil {
@@ -198,7 +199,8 @@ func TestOthersFollowTheirFiles(t *testing.T) {
 	if s.known != kept {
 		t.Error("nothing is kept")
 	}
-	settings.Origins, settings.Overrides = new(Origins), map[string][]Override{"agent-2": {mine(`{"run": {"max_turns": 90}}`)}}
+	set = &Settings{Values: set.Values}
+	set.Overrides = map[string][]settings.Raw{"agent-2": {mine(`{"run": {"max_turns": 90}}`)}}
 	overridden := calls()
 	if overridden <= before {
 		t.Errorf("with another setting: %d calls, %d without", overridden, before)
@@ -216,7 +218,7 @@ func BenchmarkExplain(b *testing.B) {
 	catalog := manyAgents(b, 10_000, text)
 	for _, subagents := range []string{"", "subagents: [agent-1, agent-2]\n", "subagents: ['*']\n"} {
 		b.Run(strings.TrimSpace(subagents), func(b *testing.B) {
-			s := explaining(Settings{Origins: new(Origins), Limits: Limits{Depth: 2, Runs: 32}}, append(builtin.Tools(), nameOnly{name: "delegate_to_agent"})...)
+			s := explaining(&Settings{Values: settings.Values{Limits: settings.Limits{Depth: 2, Runs: 32}}}, append(builtin.Tools(), nameOnly{name: "delegate_to_agent"})...)
 			s.Agents = func() *registry.Snapshot { return catalog }
 			own := fmt.Sprintf(text, 7, subagents)
 			d := definition.Parse(definition.Source{Path: "/w/agent-7.md", Folder: catalog.Entries()[1].Definition.Folder, Scope: definition.Project, Data: []byte(own)})

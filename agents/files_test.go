@@ -235,7 +235,7 @@ func (h *history) service(dir string, files activity.Files) *Service {
 	h.t.Helper()
 	s := NewService(h.t.Context(), Config{
 		Agents: registry.New(registry.Config{}).Snapshot, Sessions: session.New(session.Config{Dir: dir, Folder: h.folder, Now: time.Now, Files: files}),
-		Table: model.NewTable(time.Now), Settings: func(string) Settings { return Settings{} }, Folders: func() []string { return []string{h.folder} },
+		Table: model.NewTable(time.Now), Settings: func(string) *Settings { return &Settings{} }, Folders: func() []string { return []string{h.folder} },
 		Trusted: func(string) bool { return true }, Now: time.Now, Home: h.path("home"), Log: slog.New(slog.DiscardHandler),
 	})
 	h.t.Cleanup(func() {

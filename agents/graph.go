@@ -45,7 +45,7 @@ func (s *Service) checkGraph(def *definition.Definition, folder string) error {
 
 // checkModels returns why the agents that a graph runs cannot ask their models, asked being
 // the model of those that have none of their own. A graph of tools and questions needs none.
-func (s *Service) checkModels(def *definition.Definition, folder, asked string, set Settings) error {
+func (s *Service) checkModels(def *definition.Definition, folder, asked string, set *Settings) error {
 	seen := map[string]bool{def.Name: true}
 	for open := []*definition.Definition{def}; len(open) > 0; open = open[1:] {
 		if open[0].Graph == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // counting is a disk that counts its syncs.
@@ -64,7 +65,7 @@ func (tm *crew) steps(s *Service, disk *counting, frontend Frontend) int64 {
 
 func loopOf(t testing.TB, node string) (*crew, *counting) {
 	tm := newCrew(t, map[string]string{"flow": strings.Replace(graphLoop, "NODE", node, 1), "x": ""})
-	tm.limits = Limits{ModelCalls: 1 << 30, Depth: 2, Live: 8, Runs: 1 << 30, InputTokens: 1 << 40}
+	tm.limits = settings.Limits{ModelCalls: 1 << 30, Depth: 2, Live: 8, Runs: 1 << 30, InputTokens: 1 << 40}
 	tm.tools = append(tm.tools, &peek{})
 	tm.says = func(context.Context, string, int, *model.Request) model.Answer { return completes("done") }
 	disk := &counting{Files: activity.Disk()}

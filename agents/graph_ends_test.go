@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // TestGraphEnds: each way in which a graph ends says which node it was and why.
@@ -22,7 +23,7 @@ func TestGraphEnds(t *testing.T) {
 		name, graph string
 		says        func(agent string, n int) model.Answer
 		person      func(q tool.Question) (tool.Answer, error)
-		limits      func(*Limits)
+		limits      func(*settings.Limits)
 		want        string // of the error; "" = the result is fine
 		text        string
 		attempts    int // of a
@@ -42,8 +43,8 @@ func TestGraphEnds(t *testing.T) {
 		{name: "no such tool", graph: "graph:\n  entry: a\n  nodes: [{name: a, tool: bash, input: {command: ls}}]\n  edges: [{from: a, to: END}]\ntools: {allow: [read_file]}", want: "The node a failed: Tool not allowed for this agent: bash", attempts: 1},
 		{name: "declined", graph: "graph:\n  entry: a\n  nodes: [{name: a, human: Sure?}]" + always, person: func(tool.Question) (tool.Answer, error) { return tool.Answer{Action: "decline"}, nil },
 			want: "The node a failed: the person did not answer its question", attempts: 1},
-		{name: "nested too deep", graph: "graph:\n  entry: a\n  nodes: [{name: a, graph: one}]" + always, limits: func(l *Limits) { l.Depth = 1 }, want: "The node a failed: one ended with ERROR: The node n failed: it lies 2 runs deep, and 1 are allowed (agents.limits.depth)", attempts: 1},
-		{name: "too many runs", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}, {name: b, agent: x}]\n  edges: [{from: a, to: b}, {from: b, to: END}]", limits: func(l *Limits) { l.Runs = 1 }, want: "The node b failed: Nothing was delegated: this request has started 1 agents", attempts: 1},
+		{name: "nested too deep", graph: "graph:\n  entry: a\n  nodes: [{name: a, graph: one}]" + always, limits: func(l *settings.Limits) { l.Depth = 1 }, want: "The node a failed: one ended with ERROR: The node n failed: it lies 2 runs deep, and 1 are allowed (agents.limits.depth)", attempts: 1},
+		{name: "too many runs", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}, {name: b, agent: x}]\n  edges: [{from: a, to: b}, {from: b, to: END}]", limits: func(l *settings.Limits) { l.Runs = 1 }, want: "The node b failed: Nothing was delegated: this request has started 1 agents", attempts: 1},
 		{name: "sum of a text", graph: "graph:\n  entry: a\n  state: {a: {reducer: sum}}\n  nodes: [{name: a, agent: x}]" + always, want: `The result of the node a does not fit the state: "fine" is no number, and the reducer of a is sum`, attempts: 1},
 		{name: "no output", graph: "output: {schema: {type: object, required: [ok]}}\ngraph:\n  entry: a\n  nodes: [{name: a, agent: x}]" + always, want: "The result of the graph is not what the agent's output says: ", attempts: 1},
 		{name: "two ends", graph: "graph:\n  entry: a\n  nodes: [{name: a, agent: x}, {name: b, agent: x}, {name: c, agent: x}]\n  edges: [{from: a, to: b}, {from: a, to: c}, {from: b, to: END}, {from: c, to: END}]", text: "b: fine\n\nc: fine", attempts: 1},

@@ -20,6 +20,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // gives is a tool that gives what its arguments say: size bytes, with a taint.
@@ -155,7 +156,7 @@ func TestGraphWithoutModel(t *testing.T) {
 	s := NewService(t.Context(), Config{
 		Agents: func() *registry.Snapshot { return tm.agents }, Sessions: session.New(session.Config{Dir: tm.dir, Now: time.Now}), Table: model.NewTable(time.Now), Tools: tm.tools,
 		Folders: func() []string { return []string{tm.site.folder} }, Trusted: func(string) bool { return true },
-		Settings: func(string) Settings { return Settings{Limits: tm.limits} }, Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Settings: func(string) *Settings { return &Settings{Values: settings.Values{Limits: tm.limits}} }, Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Provider: func(id string) (model.Model, *model.Retries, error) {
 			return nil, nil, fault.New(fault.NotFound, "test", "no provider is configured for the model %q", id).Because(fault.Config)
 		},

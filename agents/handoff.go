@@ -74,7 +74,7 @@ func (h *handover) before() []activity.Link {
 // cannot pass to when the run begins is not offered, and nothing of its file is told.
 func (s *Service) handoffs(r *planned) run.Handoffs {
 	h := run.Handoffs{
-		Max:    cmp.Or(r.settings.MaxHandoffDepth, defaultHandoffDepth),
+		Max:    r.settings.MaxHandoffDepth,
 		NewRun: func() string { return uuid.Must(uuid.NewV7()).String() },
 		Resolve: func(to string) (string, error) {
 			agent, _, err := s.target(to, r.folder)
@@ -88,7 +88,7 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 		},
 	}
 	for _, entry := range r.def.Handoffs {
-		if !authority.Transfers(r.def, r.settings.Exclude, entry.To) {
+		if !authority.Transfers(r.def, r.settings.excluded(), entry.To) {
 			continue
 		}
 		var target handoff.Target

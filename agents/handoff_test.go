@@ -22,6 +22,7 @@ import (
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // team is agents that pass control on, over daemons that follow each other.
@@ -31,7 +32,7 @@ type team struct {
 	dir     string // of the sessions
 	catalog *registry.Registry
 
-	limits Limits
+	limits settings.Limits
 
 	mu       sync.Mutex
 	acts     map[string]func(ctx context.Context, req *model.Request) (model.Answer, error) // by what the system prompt begins with
@@ -42,7 +43,7 @@ type team struct {
 
 // newTeam returns agents by their names, each with the lines of its file besides the name.
 func newTeam(t testing.TB, agents map[string]string) *team {
-	w := &team{t: t, limits: Limits{ModelCalls: 1000, Depth: 2, Live: 8, Runs: 1000, InputTokens: 1 << 30}, folder: t.TempDir(), dir: t.TempDir(), acts: make(map[string]func(context.Context, *model.Request) (model.Answer, error)), requests: make(map[string]*model.Request)}
+	w := &team{t: t, limits: settings.Limits{ModelCalls: 1000, Depth: 2, Live: 8, Runs: 1000, InputTokens: 1 << 30}, folder: t.TempDir(), dir: t.TempDir(), acts: make(map[string]func(context.Context, *model.Request) (model.Answer, error)), requests: make(map[string]*model.Request)}
 	w.catalog = registry.New(registry.Config{Places: []registry.Place{{Scope: definition.Project, Dir: w.folder, Folder: w.folder}}})
 	for name, front := range agents {
 		w.write(name, front)
@@ -69,8 +70,8 @@ func (w *team) daemon() *Service {
 	s := NewService(context.Background(), Config{
 		Agents: w.catalog.Snapshot, Sessions: session.New(session.Config{Dir: w.dir, Now: time.Now}),
 		Table: model.NewTable(time.Now), Folders: func() []string { return []string{w.folder} }, Trusted: func(string) bool { return true },
-		Settings: func(string) Settings {
-			return Settings{Limits: w.limits}
+		Settings: func(string) *Settings {
+			return &Settings{Values: settings.Values{Limits: w.limits, MaxHandoffDepth: 5}}
 		},
 		Provider: func(string) (model.Model, *model.Retries, error) { return w, nil, nil },
 		Approval: guard.Asks, Now: time.Now, Log: slog.New(slog.DiscardHandler),

@@ -15,7 +15,7 @@ import (
 // TestEmbedderOfNewStores: without a key vectors are made on this machine; a model that an
 // agent's file names, and one that no provider has, are never replaced by that.
 func TestEmbedderOfNewStores(t *testing.T) {
-	s := explaining(Settings{})
+	s := explaining(&Settings{})
 	s.Now = time.Now
 	s.Memories = memory.Keeper{"local": local.New(local.Config{Dir: t.TempDir(), Now: time.Now})}
 	defer s.Memories.Close()

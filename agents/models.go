@@ -15,7 +15,7 @@ import (
 
 // choose returns the models that may answer for an agent: the one with the
 // name, then those that are tried when it fails.
-func (s *Service) choose(def *definition.Definition, name string, set Settings) ([]run.Choice, error) {
+func (s *Service) choose(def *definition.Definition, name string, set *Settings) ([]run.Choice, error) {
 	fallbacks := def.FallbackModels
 	if len(fallbacks) == 0 {
 		fallbacks = set.FallbackModels
@@ -83,7 +83,7 @@ func (l runModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 }
 
 // modelFor returns the model of a run that leaves it to the settings (spec 3.3).
-func modelFor(conv *conversation, contextID string, task *assignment, tools *tool.Set, set Settings) string {
+func modelFor(conv *conversation, contextID string, task *assignment, tools *tool.Set, set *Settings) string {
 	facts := model.Facts{Mode: string(task.mode), Tools: tools.Names()}
 	facts.Tokens, _ = conv.Tokens(contextID)
 	if facts.Mode == "" {
@@ -105,7 +105,7 @@ func modelFor(conv *conversation, contextID string, task *assignment, tools *too
 
 // summarizer returns how contexts of an agent are made shorter (spec 8.3). A
 // model that is not configured is replaced by the agent's own.
-func (s *Service) summarizer(set Settings, own run.Choice) run.Compression {
+func (s *Service) summarizer(set *Settings, own run.Choice) run.Compression {
 	c := run.Compression{
 		Enabled: set.Compression.Enabled, Threshold: set.Compression.Threshold, Preserve: set.Compression.Preserve,
 		MaxTokens: set.MaxContextTokens, Model: own,
@@ -125,8 +125,8 @@ const defaultModel = "flash"
 // ModelOf returns the name of the model that an agent runs with: what the
 // caller says, else the agent's file, else the settings, else the table's
 // default. It may be an alias.
-func (s *Service) ModelOf(def *definition.Definition, override string, set Settings) string {
-	for _, name := range []string{override, def.Model, set.Model} {
+func (s *Service) ModelOf(def *definition.Definition, override string, set *Settings) string {
+	for _, name := range []string{override, def.Model, set.Values.Model.Name} {
 		if name != "" && name != "inherit" {
 			return name
 		}
@@ -191,7 +191,7 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 // agent's model has not got: the search of the web. A provider that cannot be
 // asked yet, since there is no key, counts as if it had all. An agent that may delegate
 // has the tool for it besides.
-func (s *Service) toolsFor(def *definition.Definition, folder string, settings Settings) []tool.Tool {
+func (s *Service) toolsFor(def *definition.Definition, folder string, settings *Settings) []tool.Tool {
 	all := s.withoutMemory(def, s.extraTools(def, settings))
 	if s.Skills != nil {
 		all = append(slices.Clip(all), s.Skills(folder)...)
@@ -204,7 +204,7 @@ func (s *Service) toolsFor(def *definition.Definition, folder string, settings S
 	return all
 }
 
-func (s *Service) extraTools(def *definition.Definition, settings Settings) []tool.Tool {
+func (s *Service) extraTools(def *definition.Definition, settings *Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
 	if name == model.Auto {
 		name = defaultModel
@@ -223,14 +223,14 @@ func (s *Service) searches(id string) bool {
 	return err == nil && ok && searcher.Searches(id)
 }
 
-func (s *Service) setConfig(agent *effective, all []tool.Tool, settings Settings) tool.SetConfig {
+func (s *Service) setConfig(agent *effective, all []tool.Tool, settings *Settings) tool.SetConfig {
 	def := agent.Definition
 	allow := def.Tools.Allow
 	if len(def.Subagents) > 0 { // the file says so by naming them
 		allow = append(slices.Clip(allow), tool.Delegate)
 	}
 	return tool.SetConfig{
-		Tools: agent.tools(all), Exclude: settings.Exclude, Deny: def.Tools.Deny,
+		Tools: agent.tools(all), Exclude: settings.excluded(), Deny: def.Tools.Deny,
 		Allow: allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	}
 }

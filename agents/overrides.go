@@ -11,7 +11,9 @@ import (
 
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // effective is an agent with what settings say of it.
@@ -27,7 +29,7 @@ type effective struct {
 // order (spec 8.2). A project's section can only take away: it denies tools,
 // names those that are left, lowers limits and switches off. What it says beyond
 // that is ignored with a problem, as is what cannot be read. d stays as it is.
-func override(d *definition.Definition, list []Override) effective {
+func override(d *definition.Definition, list []settings.Raw) effective {
 	if len(list) == 0 {
 		return effective{Definition: d}
 	}
@@ -58,28 +60,32 @@ func (t *effective) tools(all []tool.Tool) []tool.Tool {
 // overriding merges one section.
 type overriding struct {
 	tuned *effective
-	from  Override
+	from  settings.Raw
 	key   string // agents.overrides.<agent>
 }
 
 func (o *overriding) problem(key, format string, args ...any) {
 	o.tuned.Problems = append(o.tuned.Problems,
-		fmt.Sprintf("%s:%d: %s %s; it is ignored", o.from.File, o.from.Line, strings.TrimSuffix(o.key+"."+key, "."),
+		fmt.Sprintf("%s: %s %s; it is ignored", o.from.Origin, strings.TrimSuffix(o.key+"."+key, "."),
 			fmt.Sprintf(format, args...)))
 }
 
 // persons reports whether a key counts that only the person may set, and notes
 // it where it does not.
 func (o *overriding) persons(key string) bool {
-	if o.from.Project {
+	if o.project() {
 		o.problem(key, "can be set by your own settings only")
 	}
-	return !o.from.Project
+	return !o.project()
 }
+
+// project reports whether the section is one of a project's settings, which can take
+// power away only.
+func (o *overriding) project() bool { return o.from.Origin.Scope == settings.ProjectScope }
 
 // origin is where the section is written that has a key.
 func (o *overriding) origin(key string) authority.Origin {
-	return authority.Origin{File: o.from.File, Line: o.from.Line, What: o.key + "." + key}
+	return explanation.OriginOf(o.key+"."+key, o.from.Origin)
 }
 
 func (o *overriding) section() {
@@ -182,7 +188,7 @@ func (o *overriding) tools(fields map[string]json.RawMessage) {
 		case !ok:
 		case name == "deny":
 			d.Tools.Deny = append(d.Tools.Deny, list...)
-		case o.from.Project:
+		case o.project():
 			o.tuned.Only = append(o.tuned.Only, authority.List{Names: list, Origin: o.origin(key)})
 		default:
 			d.Tools.Allow, d.Tools.Given = list, true
@@ -199,7 +205,7 @@ func limit[N int | float64 | time.Duration](o *overriding, key string, n, standa
 	switch {
 	case n <= 0:
 		o.problem(key, "must be over 0")
-	case o.from.Project && before != 0 && n > before:
+	case o.project() && before != 0 && n > before:
 		o.problem(key, "is raised by a project, which can lower it only, from %v", before)
 	default:
 		*into = n

@@ -12,20 +12,23 @@ import (
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // mine and theirs are sections of the person's settings and of a project's.
-func mine(json string) Override { return Override{JSON: []byte(json), File: "user.json", Line: 3} }
+func mine(json string) settings.Raw {
+	return settings.Raw{JSON: []byte(json), Origin: settings.Origin{Scope: settings.UserScope, File: "user.json", Line: 3}}
+}
 
-func theirs(json string) Override {
-	return Override{JSON: []byte(json), Project: true, File: "project.json", Line: 7}
+func theirs(json string) settings.Raw {
+	return settings.Raw{JSON: []byte(json), Origin: settings.Origin{Scope: settings.ProjectScope, File: "project.json", Line: 7}}
 }
 
 func TestOverrideByThePerson(t *testing.T) {
 	d := &definition.Definition{Name: "a", Model: "flash", MaxTurns: 5, ThinkingLevel: "low", Mode: definition.Chat,
 		Tools: definition.Tools{Given: true, Allow: []string{"ls"}, Deny: []string{"bash"}}}
 	before := *d
-	got := override(d, []Override{
+	got := override(d, []settings.Raw{
 		mine(`{"model": "pro", "temperature": 0.5, "top_p": 1, "thinking_budget": -1,
  "run": {"max_turns": 500, "max_time": "5m", "max_tokens": 9, "max_cost": 1.5, "mode": "task"},
  "tools": {"allow": ["ls", "web_search"], "deny": ["grep"]}, "enabled": true}`),
@@ -53,36 +56,36 @@ func TestSEC129OverridesOfAProjectTakeAwayOnly(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		agent    definition.Definition
-		sections []Override
+		sections []settings.Raw
 		want     definition.Definition
 		off      authority.Origin
 		problems []string // what each begins with
 	}{
 		{name: "raised limits", agent: definition.Definition{MaxTurns: 5, MaxTime: time.Minute, MaxTokens: 7, MaxCost: 1},
-			sections: []Override{theirs(`{"run": {"max_turns": 6, "max_time": 61, "max_tokens": 8, "max_cost": 1.01}}`)},
+			sections: []settings.Raw{theirs(`{"run": {"max_turns": 6, "max_time": 61, "max_tokens": 8, "max_cost": 1.01}}`)},
 			want:     definition.Definition{MaxTurns: 5, MaxTime: time.Minute, MaxTokens: 7, MaxCost: 1},
 			problems: []string{"run.max_cost is raised", "run.max_time is raised", "run.max_tokens is raised", "run.max_turns is raised"}},
 		{name: "lowered limits", agent: definition.Definition{MaxTurns: 5, MaxTime: time.Minute, MaxTokens: 7, MaxCost: 1},
-			sections: []Override{theirs(`{"run": {"max_turns": 4, "max_time": 59, "max_tokens": 6, "max_cost": 0.5}}`)},
+			sections: []settings.Raw{theirs(`{"run": {"max_turns": 4, "max_time": 59, "max_tokens": 6, "max_cost": 0.5}}`)},
 			want:     definition.Definition{MaxTurns: 4, MaxTime: 59 * time.Second, MaxTokens: 6, MaxCost: 0.5}},
 		{name: "limits where there is none", agent: definition.Definition{Mode: definition.Chat},
-			sections: []Override{theirs(`{"run": {"max_turns": 100, "max_time": 99999, "max_tokens": 6, "max_cost": 0.5}}`)},
+			sections: []settings.Raw{theirs(`{"run": {"max_turns": 100, "max_time": 99999, "max_tokens": 6, "max_cost": 0.5}}`)},
 			want:     definition.Definition{Mode: definition.Chat, MaxTurns: 100, MaxTime: 99999 * time.Second, MaxTokens: 6, MaxCost: 0.5}},
 		{name: "above the mode's own", agent: definition.Definition{Mode: definition.Task},
-			sections: []Override{theirs(`{"run": {"max_turns": 16, "max_time": "5m1s"}}`)},
+			sections: []settings.Raw{theirs(`{"run": {"max_turns": 16, "max_time": "5m1s"}}`)},
 			want:     definition.Definition{Mode: definition.Task}, problems: []string{"run.max_time is raised", "run.max_turns is raised"}},
-		{name: "above the person's", sections: []Override{mine(`{"run": {"max_turns": 3}}`), theirs(`{"run": {"max_turns": 4}}`)},
+		{name: "above the person's", sections: []settings.Raw{mine(`{"run": {"max_turns": 3}}`), theirs(`{"run": {"max_turns": 4}}`)},
 			want: definition.Definition{MaxTurns: 3}, problems: []string{"run.max_turns is raised"}},
 		{name: "a model and a mode", agent: definition.Definition{Model: "flash"},
-			sections: []Override{theirs(`{"model": "pro", "run": {"mode": "chat"}}`)},
+			sections: []settings.Raw{theirs(`{"model": "pro", "run": {"mode": "chat"}}`)},
 			want:     definition.Definition{Model: "flash"}, problems: []string{"model can be set by your own", "run.mode can be set by your own"}},
-		{name: "switched off", sections: []Override{theirs(`{"enabled": false}`)}, off: off("project.json", 7)},
-		{name: "switched on again", sections: []Override{mine(`{"enabled": false}`), theirs(`{"enabled": true}`)}, off: off("user.json", 3),
+		{name: "switched off", sections: []settings.Raw{theirs(`{"enabled": false}`)}, off: off("project.json", 7)},
+		{name: "switched on again", sections: []settings.Raw{mine(`{"enabled": false}`), theirs(`{"enabled": true}`)}, off: off("user.json", 3),
 			problems: []string{"enabled can be set by your own"}},
-		{name: "on where it is", sections: []Override{theirs(`{"enabled": true}`)}},
-		{name: "sampling", sections: []Override{theirs(`{"temperature": 2, "top_p": 0, "thinking_budget": 100}`)},
+		{name: "on where it is", sections: []settings.Raw{theirs(`{"enabled": true}`)}},
+		{name: "sampling", sections: []settings.Raw{theirs(`{"temperature": 2, "top_p": 0, "thinking_budget": 100}`)},
 			want: definition.Definition{Temperature: new(2.0), TopP: new(0.0), ThinkingBudget: new(100)}},
-		{name: "denied", agent: definition.Definition{Tools: definition.Tools{Deny: []string{"a"}}}, sections: []Override{theirs(`{"tools": {"deny": ["b"]}}`)},
+		{name: "denied", agent: definition.Definition{Tools: definition.Tools{Deny: []string{"a"}}}, sections: []settings.Raw{theirs(`{"tools": {"deny": ["b"]}}`)},
 			want: definition.Definition{Tools: definition.Tools{Deny: []string{"a", "b"}}}},
 	} {
 		c.agent.Name, c.want.Name = "a", "a"
@@ -112,7 +115,7 @@ func says(t *testing.T, name string, problems []string, prefix string, want []st
 
 func TestOverrideIgnoresWhatItCannotRead(t *testing.T) {
 	d := &definition.Definition{Name: "a"}
-	got := override(d, []Override{mine(`{"enabled": 1, "model": 2, "temperature": 3, "top_p": "x", "thinking_budget": 1.5, "tools": [],
+	got := override(d, []settings.Raw{mine(`{"enabled": 1, "model": 2, "temperature": 3, "top_p": "x", "thinking_budget": 1.5, "tools": [],
  "run": {"max_turns": 0, "max_time": "soon", "max_tokens": "9", "max_cost": -1, "mode": "plan", "turns": 1}, "color": "red"}`),
 		mine(`{"tools": {"allow": "ls", "require": []}, "thinking_budget": -2, "run": {"max_time": 1e10}}`)})
 	says(t, "a", got.Problems, "user.json:3: agents.overrides.a.", []string{
@@ -146,7 +149,7 @@ func TestSEC129AProjectsAllowListOnlyNarrows(t *testing.T) {
 	}
 	for name, tools := range agents {
 		for _, subagent := range []bool{false, true} {
-			offered := func(o ...Override) []string {
+			offered := func(o ...settings.Raw) []string {
 				got := override(&definition.Definition{Name: "a", Tools: tools}, o)
 				return tool.NewSet(tool.SetConfig{
 					Tools: got.tools(all), Allow: got.Tools.Allow, Deny: got.Tools.Deny, Restricted: got.Tools.Given, Subagent: subagent,
@@ -167,7 +170,7 @@ func TestSEC129AProjectsAllowListOnlyNarrows(t *testing.T) {
 			}
 		}
 	}
-	if got := override(&definition.Definition{Name: "a"}, []Override{theirs(`{"tools": {"allow": ["run_shell_command", "read*"]}}`)}); len(got.tools(all)) != 2 {
+	if got := override(&definition.Definition{Name: "a"}, []settings.Raw{theirs(`{"tools": {"allow": ["run_shell_command", "read*"]}}`)}); len(got.tools(all)) != 2 {
 		t.Errorf("%v", got.tools(all))
 	}
 }
@@ -184,7 +187,7 @@ func FuzzSEC129OverrideOfAProject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, json []byte, turns, tokens int) {
 		d := &definition.Definition{Name: "a", Model: "flash", MaxTurns: turns & 0xff, MaxTokens: tokens & 0xffff, MaxTime: time.Minute, MaxCost: 1,
 			Tools: definition.Tools{Given: true, Allow: []string{"ls"}, Deny: []string{"bash"}}}
-		got := override(d, []Override{{JSON: json, Project: true, File: "f", Line: 1}})
+		got := override(d, []settings.Raw{{JSON: json, Origin: settings.Origin{Scope: settings.ProjectScope, File: "f", Line: 1}}})
 		lower := func(was, is int) bool { return is == was || (is > 0 && (was == 0 || is < was)) }
 		if got.Model != d.Model || got.Mode != d.Mode || !lower(d.MaxTurns, got.MaxTurns) || !lower(d.MaxTokens, got.MaxTokens) ||
 			got.MaxTime > d.MaxTime || got.MaxTime <= 0 || got.MaxCost > d.MaxCost || got.MaxCost <= 0 ||

@@ -14,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // leftBehind leaves a run that a daemon was asking a model for, and returns what
@@ -25,7 +26,10 @@ func leftBehind(t *testing.T) (next func(m model.Model, slow func()) *Service) {
 		s := NewService(t.Context(), Config{
 			Agents: registry.New(registry.Config{}).Snapshot, Sessions: session.New(session.Config{Dir: dir, Now: time.Now}),
 			Table: model.NewTable(time.Now), Tools: builtin.Tools(), Folders: func() []string { return nil }, Trusted: func(string) bool { return true },
-			Settings: func(string) Settings { slow(); return Settings{DisableLoopDetection: true} },
+			Settings: func(string) *Settings {
+				slow()
+				return &Settings{Values: settings.Values{Model: settings.Model{DisableLoopDetection: true}}}
+			},
 			Provider: func(string) (model.Model, *model.Retries, error) { return m, nil, nil },
 			Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})

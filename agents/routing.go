@@ -22,6 +22,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // The strategies of routing, what counts when no agent is picked, and who picked one.
@@ -57,7 +58,7 @@ func (s *Service) Route(ctx context.Context, r RoutingRequest) (activity.RouteDe
 	d := &deciding{s: s, ctx: ctx, folder: folder, set: s.Settings(folder)}
 	d.RouteDecided = activity.RouteDecided{
 		Strategy: cmp.Or(r.Strategy, d.set.Routing.Strategy), Threshold: d.set.Routing.Threshold,
-		Settings: d.set.Routing.list(r.Strategy),
+		Settings: routingSettings(&d.set.Values, r.Strategy),
 	}
 	d.known = s.routable(folder, d.set)
 	d.rank(r.Input)
@@ -72,12 +73,14 @@ func (s *Service) folderOr(folder string) string {
 	return folder
 }
 
-// list returns the settings that count for a request, each with where it comes from.
-func (r Routing) list(asked string) []activity.RouteSetting {
+// routingSettings returns the settings that count for a request, each with where it
+// comes from.
+func routingSettings(v *settings.Values, asked string) []activity.RouteSetting {
 	var list []activity.RouteSetting
+	r := v.Routing
 	add := func(key string, value any) {
 		raw, _ := json.Marshal(value) // of a string, a number or a bool
-		list = append(list, activity.RouteSetting{Key: key, Value: raw, Origin: cmp.Or(r.Origins[key], "default")})
+		list = append(list, activity.RouteSetting{Key: key, Value: raw, Origin: v.Origins["agents.routing."+key].String()})
 	}
 	add("enabled", r.Enabled)
 	add("strategy", cmp.Or(asked, r.Strategy))
@@ -98,7 +101,7 @@ type deciding struct {
 	s      *Service
 	ctx    context.Context
 	folder string
-	set    Settings
+	set    *Settings
 	known  *routable
 	ranked route.Analysis
 	before string // what was said before the decision, in its line
@@ -227,7 +230,7 @@ func (d *deciding) line(format string, args ...any) string {
 type routable struct {
 	catalog *registry.Snapshot
 	folder  string
-	origins *Origins // of the settings; each reading has its own
+	set     *Settings
 	agents  []*definition.Definition
 	files   []*definition.Definition // as the catalog has them, before the settings' overrides
 	index   *route.Index
@@ -243,15 +246,14 @@ type routing struct {
 // routable returns the agents that inputs in a folder may be routed to, compiled once
 // for each catalog and reading of the settings. What changes trust and reviews makes
 // the catalog another (registry.Renumber).
-func (s *Service) routable(folder string, set Settings) *routable {
+func (s *Service) routable(folder string, set *Settings) *routable {
 	s.routing.mu.Lock()
 	defer s.routing.mu.Unlock()
 	catalog := s.Agents()
-	if r := s.routing.of; r != nil && set.Origins != nil && r.catalog == catalog && r.folder == folder &&
-		r.origins == set.Origins {
+	if r := s.routing.of; r != nil && r.catalog == catalog && r.folder == folder && r.set == set {
 		return r
 	}
-	r := &routable{catalog: catalog, folder: folder, origins: set.Origins}
+	r := &routable{catalog: catalog, folder: folder, set: set}
 	var indexed []route.Agent
 	for _, e := range catalog.Entries() {
 		if e.State != registry.OK || catalog.Find(folder, e.Definition.Name) != e {
@@ -299,11 +301,11 @@ func (s *Service) routeStart(ctx context.Context, p *Start) error {
 	if !auto && (p.Agent != "" || p.Definition != nil) {
 		return nil
 	}
-	set := s.Settings(s.folderOr(p.Folder)).Routing
+	set := s.Settings(s.folderOr(p.Folder))
 	switch {
-	case !auto && !(set.Auto && set.Enabled):
+	case !auto && !(set.AutoRoute && set.Routing.Enabled):
 		return nil
-	case !set.Enabled:
+	case !set.Routing.Enabled:
 		return fault.New(fault.Invalid, "agents.route",
 			`Routing is disabled in config. Name an agent: @<name> "<prompt>"`).Because(fault.Config)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/credential"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
@@ -31,6 +32,7 @@ import (
 	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // The parts of runs that a client's side has to know.
@@ -82,34 +84,28 @@ type Editor interface {
 	Decode(data []byte) (text string, ok bool)
 }
 
-// Settings is what the person's settings say about runs (spec README).
+// Settings is what the person's settings say about runs (spec README): their values,
+// and what those are in the words of agents. One reading of the files makes one.
 type Settings struct {
-	Model               string           // of agents that inherit; "" = the table's default
-	FallbackModels      []string         // tried in order when a model fails
-	ConfirmationTimeout time.Duration    // 0 = none
-	Critical            bool             // security.critical: ask
-	AdditionalFolders   []string         // canonical
-	Exclude             []string         // tools.exclude: names and globs
-	Deny                []tool.Rule      // tools.exclude: some calls of a tool, as bash(git push)
-	Allow               []tool.Rule      // tools.allowed, of the user's own settings
-	Reveal              []string         // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
-	MemoryOnly          bool             // agents.contextPersistence is false
-	Sandbox             *sandbox.Sandbox // what confines commands; nil = nothing does
-	Hosts               dial.Hosts       // tools.sandbox.allowedHosts: what web_fetch and commands may reach
+	settings.Values
+	AdditionalFolders []string           // canonical
+	Exclude           []authority.List   // tools.exclude: names and globs
+	Deny              []tool.Rule        // tools.exclude: some calls of a tool, as bash(git push)
+	Allow             []tool.Rule        // tools.allowed, of the user's own settings
+	Reveal            []string           // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
+	Sandbox           *sandbox.Sandbox   // what confines commands; nil = nothing does
+	Hosts             dial.Hosts         // tools.sandbox.allowedHosts: what web_fetch and commands may reach
+	Routes            []model.Route      // of the model "auto", the first that fits
+	Servers           []authority.Server // of mcpServers
+}
 
-	Compression          Compression // of contexts (spec 8.3)
-	MaxContextTokens     int         // caps the window that thresholds use; 0 = none
-	Limits               Limits      // of a tree of runs (spec 3.3)
-	MaxHandoffDepth      int         // agents in a chain of handoffs; 0 = the default
-	DisableLoopDetection bool
-	Routing              Routing
-	Tracing              export.Options
-	ShortOutput          bool          // agents.prompt.shellOutputEfficiency
-	Routes               []model.Route // of the model "auto", the first that fits
-	// Overrides are by agent, in the order in which they are merged over the
-	// agent's file (spec 8.2).
-	Overrides map[string][]Override
-	Origins   *Origins // where all of this is written; nil = it is not known
+// excluded are the names and globs of all lists of tools.exclude.
+func (s *Settings) excluded() []string {
+	var names []string
+	for _, list := range s.Exclude {
+		names = append(names, list.Names...)
+	}
+	return names
 }
 
 // Config is what a Service needs. All of it is required but where it says so.
@@ -143,10 +139,10 @@ type Config struct {
 	// at by the person: its limits are then those of spec 12.2 at most; nil = each
 	// has been.
 	Unreviewed func(*definition.Definition) bool
-	Grants     guard.Store // keeps answers for always; nil = nowhere
-	Settings   func(folder string) Settings
-	Admit      func() error // may refuse a new run (overloaded); nil = none is refused
-	Approval   Approval     // the mode of sessions that have none of their own
+	Grants     guard.Store                   // keeps answers for always; nil = nowhere
+	Settings   func(folder string) *Settings // the same until a file changes
+	Admit      func() error                  // may refuse a new run (overloaded); nil = none is refused
+	Approval   Approval                      // the mode of sessions that have none of their own
 	// Memory returns what memory files say in a folder for a file in it, "" for none
 	// in particular; nil = there are none. It reads them.
 	Memory    func(folder, file string) prompt.Memory

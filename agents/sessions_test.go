@@ -20,7 +20,7 @@ func keeping(t *testing.T, dir string) *Service {
 	t.Helper()
 	s := NewService(t.Context(), Config{
 		Agents: registry.New(registry.Config{}).Snapshot, Sessions: session.New(session.Config{Dir: dir, Folder: "/w", Now: time.Now}),
-		Table: model.NewTable(time.Now), Settings: func(string) Settings { return Settings{} }, Folders: func() []string { return nil },
+		Table: model.NewTable(time.Now), Settings: func(string) *Settings { return &Settings{} }, Folders: func() []string { return nil },
 		Trusted: func(string) bool { return true }, Now: time.Now,
 	})
 	t.Cleanup(func() {

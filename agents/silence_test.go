@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // counted is a model that counts what it is asked, and says what say says.
@@ -77,13 +78,13 @@ func calls(name, args string) model.Answer {
 func TestREL124NobodyAsksTheModelInSecret(t *testing.T) {
 	for name, c := range map[string]struct {
 		say    func(n int64) (model.Answer, error)
-		limits Limits
+		limits settings.Limits
 		state  activity.State // that the run comes to rest in
 		leave  bool           // the client goes
 	}{
 		"at a limit": {
 			say:    func(int64) (model.Answer, error) { return calls("write_todos", `{"todos": []}`), nil },
-			limits: Limits{ModelCalls: 2}, state: activity.Paused,
+			limits: settings.Limits{ModelCalls: 2}, state: activity.Paused,
 		},
 		"without a provider": {
 			say: func(int64) (model.Answer, error) {
@@ -107,7 +108,9 @@ func TestREL124NobodyAsksTheModelInSecret(t *testing.T) {
 				s := NewService(t.Context(), Config{
 					Agents: registry.New(registry.Config{}).Snapshot, Sessions: session.New(session.Config{Now: time.Now}),
 					Table: model.NewTable(time.Now), Tools: builtin.Tools(), Folders: func() []string { return nil }, Trusted: func(string) bool { return true },
-					Settings: func(string) Settings { return Settings{Limits: c.limits, DisableLoopDetection: true} },
+					Settings: func(string) *Settings {
+						return &Settings{Values: settings.Values{Limits: c.limits, Model: settings.Model{DisableLoopDetection: true}}}
+					},
 					Provider: func(string) (model.Model, *model.Retries, error) { return m, retries, nil },
 					Approval: "ask", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 				})

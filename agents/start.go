@@ -115,7 +115,7 @@ type planned struct {
 	agent    *effective
 	def      *definition.Definition
 	folder   string
-	settings Settings
+	settings *Settings
 	task     *assignment
 	name     string       // of the model
 	choices  []run.Choice // nil for a model that is chosen by what the context holds

@@ -5,12 +5,13 @@ import (
 	"sync"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // tree is what all runs of a tree share: the first one, which a person started, and
 // those that were delegated to, directly or by others (spec 3.3).
 type tree struct {
-	limits Limits
+	limits settings.Limits
 	trace  *bool // whether its runs are traced, where the person said so
 
 	mu   sync.Mutex
@@ -94,7 +95,7 @@ func (t *tree) wake() {
 }
 
 // treeOf returns the tree that a run is part of, a new one for a run that a person starts.
-func (o origin) treeOf(set Settings) *tree {
+func (o origin) treeOf(set *Settings) *tree {
 	if o.tree != nil {
 		return o.tree
 	}

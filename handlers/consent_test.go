@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -215,7 +216,9 @@ func TestSEC13AClientThatIgnoresADialog(t *testing.T) {
 			return nil, nil
 		})
 		conn.h.daemon.Reviews, conn.h.daemon.Trusted = known, func(string) bool { return false }
-		conn.h.daemon.Settings = func(string) agents.Settings { return agents.Settings{ConfirmationTimeout: time.Millisecond} }
+		conn.h.daemon.Settings = func(string) *agents.Settings {
+			return &agents.Settings{Values: settings.Values{ConfirmationTimeout: time.Millisecond}}
+		}
 		if atStart {
 			conn.h.consider("/w", anyRun)
 			<-asked

@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/extensions/command"
 	"github.com/agentls/agentls/handlers/language"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -73,7 +74,7 @@ type Daemon struct {
 	// changes one of them in a file of a scope, whose path it returns. raw is JSON, as
 	// [workspace.Settings.Check] takes it.
 	Values   func(folder string) *workspace.Settings
-	SetValue func(ctx context.Context, folder string, scope workspace.Scope, key string,
+	SetValue func(ctx context.Context, folder string, scope settings.Scope, key string,
 		raw []byte) (file string, err error)
 	// Known takes out of JSON or a text the secrets that the daemon itself holds (spec
 	// 7.2); nil takes nothing.

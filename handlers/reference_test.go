@@ -56,7 +56,7 @@ func TestSEC20ReferencesGiveNoCredentials(t *testing.T) {
 		t.Errorf("control: an ordinary file is not sent: %+v", b)
 	}
 	t.Log("control: the same text in an ordinary file is sent whole")
-	r.h.daemon.Settings = func(string) agents.Settings { return agents.Settings{Reveal: []string{r.path(".env")}} }
+	r.h.daemon.Settings = func(string) *agents.Settings { return &agents.Settings{Reveal: []string{r.path(".env")}} }
 	if b, _ := r.h.reference(t.Context(), r.h.lookingFrom(""), r.person, string(uri.File(r.path(".env")))); b.Resource == nil {
 		t.Errorf("what the person's settings reveal is not sent: %+v", b)
 	}

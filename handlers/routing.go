@@ -9,6 +9,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -60,9 +61,9 @@ func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetP
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
 	}
-	folder, scope := h.Workspace.Snapshot().FirstFolder(), workspace.ProjectScope
+	folder, scope := h.Workspace.Snapshot().FirstFolder(), settings.ProjectScope
 	if p.Scope == "global" {
-		scope = workspace.UserScope
+		scope = settings.UserScope
 	}
 	key, found := h.daemon.Values(folder).Find(p.Key)
 	if len(found) != 1 || found[0].Key != key {
@@ -96,9 +97,9 @@ func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	}
 	v := wire.ConfigValue{Key: e.Key, Value: h.daemon.MaskText(value), Scope: e.Origin.Scope.String(), Doc: e.Doc}
 	switch e.Origin.Scope {
-	case workspace.UserScope, workspace.ProjectScope:
+	case settings.UserScope, settings.ProjectScope:
 		v.URI, v.Line = tool.URI(e.Origin.File), e.Origin.Line
-	case workspace.EnvironmentScope:
+	case settings.EnvironmentScope:
 		v.Variable = e.Origin.File
 	}
 	return v

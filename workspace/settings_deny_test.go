@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // excluded returns what the lists of tools.exclude name.
@@ -45,7 +47,7 @@ func TestSEC140WhatIsDeniedIsKnownOrUnclear(t *testing.T) {
 	} {
 		s := merge(c.text, "")
 		if c.text == "" {
-			s = MergeSettings(SettingsSource{Scope: UserScope, File: "user.json"})
+			s = MergeSettings(SettingsSource{Scope: settings.UserScope, File: "user.json"})
 		}
 		if got := excluded(s); got != c.want {
 			t.Errorf("%s excludes %s, want %s", c.text, got, c.want)
@@ -115,7 +117,7 @@ func TestSEC140WhatOthersCanWriteGivesNoPower(t *testing.T) {
 	for _, mode := range []os.FileMode{0o666, 0o620, 0o602} {
 		must(t, os.Chmod(file, mode))
 		s := LoadSettings(t.Context(), SettingsFiles{User: file})
-		if holds(s) != "" || excluded(s) != `"bash"` || s.Security.Critical.Value != "refuse" || len(s.Security.AdditionalFolders.Value)+len(s.Tools.Allowed.Value)+len(s.MCPServers) != 0 {
+		if holds(s) != "" || excluded(s) != `"bash"` || s.Security.Critical != "refuse" || len(s.Security.AdditionalFolders)+len(s.Tools.Allowed)+len(s.MCPServers) != 0 {
 			t.Errorf("%o: %s%+v", mode, holds(s), s.Tools)
 		}
 		if len(s.Problems) != 7 || !strings.Contains(s.Problems[0].Message, "chmod go-w") {

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"strings"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // Effective is one key with the value that holds.
@@ -9,7 +11,7 @@ type Effective struct {
 	Key    string // with dots
 	Doc    string
 	Value  any // string, bool, int, float64 or []string
-	Origin Origin
+	Origin settings.Origin
 }
 
 // Find returns a typed key, or those of a section, with what holds. key may lack
@@ -32,9 +34,8 @@ func (s *Settings) Find(key string) (whole string, found []Effective) {
 // Effective returns the typed keys in alphabetical order.
 func (s *Settings) Effective() []Effective {
 	var list []Effective
-	for _, k := range settingKeys() {
-		value, origin := k.get(s)
-		list = append(list, Effective{Key: k.key, Doc: k.doc, Value: value, Origin: origin})
+	for _, k := range settingKeys(&s.Values) {
+		list = append(list, Effective{Key: k.key, Doc: k.doc, Value: k.value(), Origin: s.Origins[k.key]})
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // environmentKeys are the keys that a variable sets (spec 5.1).
@@ -25,48 +26,30 @@ func (s *Settings) readEnvironment(env func(string) string) {
 		if text == "" {
 			continue
 		}
-		k, _ := settingKeyOf(e.key)
-		v := valueOfText(k, text)
-		if err := k.set(s, &v, Origin{Scope: EnvironmentScope, File: e.variable}); err != nil {
+		k := keyOf(&s.Values, e.key)
+		v := k.valueOf(text)
+		origin := settings.Origin{Scope: settings.EnvironmentScope, File: e.variable}
+		if err := k.set(&v, origin, s.Origins); err != nil {
 			s.Problems = append(s.Problems, SettingsProblem{File: e.variable, Key: e.key,
 				Message: fmt.Sprintf("%q does not count: %s %s", text, e.key, err)})
 		}
 	}
 }
 
-// settingKeyOf returns the row of a typed key.
-func settingKeyOf(key string) (settingKey, bool) {
-	for _, k := range settingKeys() {
-		if k.key == key {
-			return k, true
-		}
-	}
-	return settingKey{}, false
-}
-
-// valueOfText returns what a person means by a text in the place of a key's value:
+// valueOf returns what a person means by a text in the place of the key's value:
 // true and false may be 1 and 0, and what is no JSON is a string.
-func valueOfText(k settingKey, text string) hujson.Value {
-	switch standard, _ := k.get(defaultSettings()); standard.(type) {
-	case bool:
-		switch text {
-		case "1":
-			text = "true"
-		case "0":
-			text = "false"
-		}
-	case string:
-		return quote(text)
+func (k *settingKey) valueOf(text string) hujson.Value {
+	kind := k.kind()
+	switch {
+	case kind == boolKind && text == "1":
+		text = "true"
+	case kind == boolKind && text == "0":
+		text = "false"
 	}
-	if v, err := parseJSON([]byte(text)); err == nil {
+	if v, err := parseJSON([]byte(text)); err == nil && kind != textKind {
 		return v
 	}
-	return quote(text)
-}
-
-func quote(text string) hujson.Value {
-	raw, _ := json.Marshal(text)
-	return hujson.Value{Value: hujson.Literal(raw)}
+	return hujson.Value{Value: hujson.String(text)}
 }
 
 // Check returns the value that a typed key would get in a file of a scope, as JSON has
@@ -74,17 +57,22 @@ func quote(text string) hujson.Value {
 // null, which takes the key away. The errors are for a person: [fault.NotFound] for a key
 // that has no type here, [fault.Denied] for one that a project may not set so, and
 // [fault.Invalid] for a value that the key does not take.
-func (s *Settings) Check(key string, raw []byte, scope Scope) (any, error) {
+func (s *Settings) Check(key string, raw []byte, scope settings.Scope) (any, error) {
 	const op = "workspace.checkSetting"
-	k, ok := settingKeyOf(key)
-	if !ok {
+	tried := s.Values
+	k := keyOf(&tried, key)
+	if k == nil {
+		var known []string
+		for _, k := range settingKeys(&tried) {
+			known = append(known, k.key)
+		}
 		meant := ""
-		if near := nearestKey(key, keysWithType()); near != "" {
+		if near := nearestKey(key, known); near != "" {
 			meant = "; did you mean " + near + "?"
 		}
 		return nil, fault.New(fault.NotFound, op, "there is no setting %s that can be changed here%s", key, meant)
 	}
-	if why := whyNotProject(strings.Split(key, ".")); why != "" && scope == ProjectScope {
+	if why := whyNotProject(strings.Split(key, ".")); why != "" && scope == settings.ProjectScope {
 		return nil, fault.New(fault.Denied, op, "a project cannot set %s: %s", key, why)
 	}
 	v, err := parseJSON(raw)
@@ -95,25 +83,14 @@ func (s *Settings) Check(key string, raw []byte, scope Scope) (any, error) {
 		return nil, nil
 	}
 	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == '"' {
-		v = valueOfText(k, lit.String())
+		v = k.valueOf(lit.String())
 	}
-	tried := *s
-	if err := k.set(&tried, &v, Origin{Scope: scope}); err != nil {
+	if err := k.set(&v, settings.Origin{Scope: scope}, make(map[string]settings.Origin)); err != nil {
 		return nil, fault.New(fault.Invalid, op, "%s %w", key, err)
 	}
-	value, _ := k.get(&tried)
-	if _, list := value.([]string); !list {
-		return value, nil
+	if k.kind() != textsKind {
+		return k.value(), nil
 	}
 	v.Standardize() // as it is given: the value has other files' besides
 	return json.RawMessage(v.Pack()), nil
-}
-
-// keysWithType returns the keys that have a type here.
-func keysWithType() []string {
-	var keys []string
-	for _, k := range settingKeys() {
-		keys = append(keys, k.key)
-	}
-	return keys
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // TestRoutingSettings: environment over project over user over defaults, key by key
@@ -56,7 +57,7 @@ func TestRoutingSettings(t *testing.T) {
 					continue
 				}
 				text := fmt.Sprint(e.Value)
-				if e.Origin.Scope != DefaultScope {
+				if e.Origin.Scope != settings.DefaultScope {
 					text += "@" + e.Origin.Scope.String()
 				}
 				got = append(got, text)
@@ -82,23 +83,23 @@ func TestCheckSetting(t *testing.T) {
 	s := merge(`{"agents": {"limits": {"live": 4}}}`, "")
 	for _, c := range []struct {
 		key, raw string
-		scope    Scope
+		scope    settings.Scope
 		want     string
 		kind     fault.Kind
 	}{
-		{"agents.routing.strategy", `"llm"`, ProjectScope, `"llm"`, 0},
-		{"agents.routing.enabled", `"1"`, ProjectScope, `true`, 0},
-		{"agents.routing.enabled", `false`, ProjectScope, `false`, 0},
-		{"agents.routing.rule.confidence_threshold", `"70"`, ProjectScope, `70`, 0},
-		{"agents.routing.default_agent", `"7"`, ProjectScope, `"7"`, 0},
-		{"agents.fallbackModels", `"[\"pro\", // x\n]"`, UserScope, `["pro"]`, 0},
-		{"agents.routing.strategy", `null`, ProjectScope, `null`, 0},
-		{"agents.routing.strategy", `"both"`, ProjectScope, "must be one of", fault.Invalid},
-		{"agents.routing.llm.model", `"pro"`, ProjectScope, "which only your own settings can", fault.Denied},
-		{"agents.autoRoute", `true`, ProjectScope, "which only your own settings can", fault.Denied},
-		{"agents.limits.live", `5`, ProjectScope, "lower this limit only", fault.Invalid},
-		{"agents.routing.strategie", `"llm"`, ProjectScope, "did you mean agents.routing.strategy", fault.NotFound},
-		{"mcpServers", `{}`, UserScope, "there is no setting", fault.NotFound},
+		{"agents.routing.strategy", `"llm"`, settings.ProjectScope, `"llm"`, 0},
+		{"agents.routing.enabled", `"1"`, settings.ProjectScope, `true`, 0},
+		{"agents.routing.enabled", `false`, settings.ProjectScope, `false`, 0},
+		{"agents.routing.rule.confidence_threshold", `"70"`, settings.ProjectScope, `70`, 0},
+		{"agents.routing.default_agent", `"7"`, settings.ProjectScope, `"7"`, 0},
+		{"agents.fallbackModels", `"[\"pro\", // x\n]"`, settings.UserScope, `["pro"]`, 0},
+		{"agents.routing.strategy", `null`, settings.ProjectScope, `null`, 0},
+		{"agents.routing.strategy", `"both"`, settings.ProjectScope, "must be one of", fault.Invalid},
+		{"agents.routing.llm.model", `"pro"`, settings.ProjectScope, "which only your own settings can", fault.Denied},
+		{"agents.autoRoute", `true`, settings.ProjectScope, "which only your own settings can", fault.Denied},
+		{"agents.limits.live", `5`, settings.ProjectScope, "lower this limit only", fault.Invalid},
+		{"agents.routing.strategie", `"llm"`, settings.ProjectScope, "did you mean agents.routing.strategy", fault.NotFound},
+		{"mcpServers", `{}`, settings.UserScope, "there is no setting", fault.NotFound},
 	} {
 		value, err := s.Check(c.key, []byte(c.raw), c.scope)
 		text, _ := json.Marshal(value)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // SettingsItem is one thing that may stand at a place of a settings file: the
@@ -27,12 +29,7 @@ type SettingsItem struct {
 // SettingsHover is what the key at bytes Start up to End means.
 type SettingsHover struct {
 	Start, End int
-	Key        string // with dots
-	Kind       string // string, boolean, number, whole number, object, list of strings, list of objects or value
-	Values     []string
-	Default    string // as JSON; "" where there is none
-	OwnOnly    bool   // a project cannot set it
-	Doc        string
+	SettingsRow
 }
 
 // Markdown returns the hover as an editor shows it.
@@ -43,10 +40,11 @@ func (h SettingsHover) Markdown() string {
 		b.WriteString(" (" + strings.Join(h.Values, ", ") + ")")
 	}
 	b.WriteString("\n\n" + h.Doc)
-	if h.Default != "" {
-		b.WriteString("\n\nDefault: `" + h.Default + "`")
+	if h.Default != nil {
+		value, _ := json.Marshal(h.Default) // a string, a number, a bool or strings
+		fmt.Fprintf(&b, "\n\nDefault: `%s`", value)
 	}
-	if h.OwnOnly {
+	if h.Own {
 		b.WriteString("\n\nOnly your own settings can set it, not a project's.")
 	}
 	return b.String()
@@ -55,51 +53,50 @@ func (h SettingsHover) Markdown() string {
 // CompleteSettings returns what may stand at an offset of a settings file, which
 // need not be valid: keys in the order of their table, or values. It reads the
 // text once.
-func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNames) []SettingsItem {
+func CompleteSettings(content []byte, scope settings.Scope, offset int, names SettingsNames) []SettingsItem {
 	at := settingsAt(content, offset)
 	if at.comment {
 		return nil
 	}
-	shapes := settingShapes()
 	var items []SettingsItem
 	add := func(label string, key bool, detail, doc, text string) {
 		items = append(items, SettingsItem{Label: label, Key: key, Detail: detail, Doc: doc, Start: at.start,
 			End: at.end, Text: text})
 	}
 	if !at.key {
-		shape := shapeOf(at.path)
-		if n := len(at.path); shape == nil && n > 0 && at.path[n-1] == "[]" {
+		row := rowOf(at.path)
+		if n := len(at.path); row == nil && n > 0 && at.path[n-1] == "[]" {
 			// An element of a list of strings.
-			if shape = shapeOf(at.path[:n-1]); shape != nil && shape.kind != textsKind {
-				shape = nil
+			if row = rowOf(at.path[:n-1]); row != nil && row.Kind != textsKind {
+				row = nil
 			}
 		}
-		if shape == nil {
+		if row == nil {
 			return nil
 		}
 		var values []string
 		switch {
-		case shape.values != nil:
-			values = shape.values
-		case shape.kind == boolKind:
+		case row.Values != nil:
+			values = row.Values
+		case row.Kind == boolKind:
 			for _, v := range []string{"true", "false"} {
-				add(v, false, shape.kind, shape.doc, v)
+				add(v, false, row.Kind, row.Doc, v)
 			}
-		case shape.kind == textKind && shape.name() == "model", shape.path == "model.name",
-			shape.path == "agents.fallbackModels":
+		case row.Kind == textKind && row.name() == "model", row.Key == "model.name",
+			row.Key == "agents.fallbackModels":
 			values = names.Models
-		case shape.kind == textsKind && (strings.HasSuffix(shape.path, ".tools.allow") ||
-			strings.HasSuffix(shape.path, ".tools.deny") ||
-			strings.HasSuffix(shape.path, ".when.tools") || strings.HasPrefix(shape.path, "tools.")):
+		case row.Kind == textsKind && (strings.HasSuffix(row.Key, ".tools.allow") ||
+			strings.HasSuffix(row.Key, ".tools.deny") ||
+			strings.HasSuffix(row.Key, ".when.tools") || strings.HasPrefix(row.Key, "tools.")):
 			values = names.Tools
 		}
 		for _, v := range values {
-			add(v, false, shape.kind, shape.doc, string(hujson.String(v)))
+			add(v, false, row.Kind, row.Doc, string(hujson.String(v)))
 		}
 		return items
 	}
 	key := func(name, kind, doc string) {
-		if slices.Contains(at.taken, name) || (scope == ProjectScope && ownOnly(append(slices.Clone(at.path), name))) {
+		if slices.Contains(at.taken, name) || (scope == settings.ProjectScope && ownOnly(append(slices.Clone(at.path), name))) {
 			return
 		}
 		text := string(hujson.String(name))
@@ -114,8 +111,8 @@ func CompleteSettings(content []byte, scope Scope, offset int, names SettingsNam
 		}
 		add(name, true, kind, doc, text)
 	}
-	for _, s := range keysBelow(shapes, at.path) {
-		key(s.name(), s.kind, s.doc)
+	for _, s := range keysBelow(at.path) {
+		key(s.name(), s.Kind, s.Doc)
 	}
 	if strings.Join(at.path, ".") == "agents.overrides" {
 		for _, name := range names.Agents {
@@ -139,26 +136,12 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 	for len(path) > 0 && path[len(path)-1] == "[]" {
 		path = path[:len(path)-1]
 	}
-	shape := shapeOf(path)
-	if shape == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1])) {
+	row := rowOf(path)
+	if row == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1])) {
 		return SettingsHover{}, false
 	}
-	h := SettingsHover{Start: at.start, End: at.end, Key: strings.Join(path, "."), Kind: shape.kind,
-		Values: shape.values, Doc: shape.doc,
-		OwnOnly: ownOnly(path)}
-	if shape.typed {
-		standard := defaultSettings()
-		for _, k := range settingKeys() {
-			if k.key == shape.path {
-				if value, _ := k.get(standard); !empty(value) {
-					encoded, err := json.Marshal(value)
-					if err == nil {
-						h.Default = string(encoded)
-					}
-				}
-			}
-		}
-	}
+	h := SettingsHover{at.start, at.end, *row}
+	h.Key = strings.Join(path, ".")
 	return h, true
 }
 
@@ -170,12 +153,6 @@ func ownOnly(path []string) bool {
 		}
 	}
 	return false
-}
-
-// empty reports whether a default says nothing.
-func empty(value any) bool {
-	list, isList := value.([]string)
-	return value == "" || (isList && len(list) == 0)
 }
 
 // settingsPlace is what stands at an offset of a settings file.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // marked takes a cursor ‸ out of a text.
@@ -65,7 +67,7 @@ func TestDiagnoseSettings(t *testing.T) {
 			`settings/value error ["http"] hooks.AfterTool.[].hooks.[].type must be command, not "http".`,
 			`settings/value error ["1"] hooks.AfterTool.[].hooks.[].timeout must be a number, not a string.`}},
 	} {
-		got := found([]byte(c.text), diagnosed(SettingsSource{UserScope, "f", []byte(c.text)}, names))
+		got := found([]byte(c.text), diagnosed(SettingsSource{settings.UserScope, "f", []byte(c.text)}, names))
 		if c.name == "syntax" {
 			if len(got) != 1 || !strings.HasPrefix(got[0], c.want[0][:len("settings/json error")]) {
 				t.Errorf("%s: %v", c.name, got)
@@ -80,8 +82,8 @@ func TestDiagnoseSettings(t *testing.T) {
 
 func TestDiagnoseProjectSettings(t *testing.T) {
 	text := []byte(`{"security": {"critical": "ask"}, "agents": {"limits": {"depth": 9}}, "mcpServers": {"a": {"command": "x", "trust": true}}}`)
-	own := SettingsSource{UserScope, "own", []byte(`{"agents": {"limits": {"depth": 4}}, "model": {"name": 1}}`)}
-	got := found(text, diagnosed(SettingsSource{ProjectScope, "project", text}, SettingsNames{}, own))
+	own := SettingsSource{settings.UserScope, "own", []byte(`{"agents": {"limits": {"depth": 4}}, "model": {"name": 1}}`)}
+	got := found(text, diagnosed(SettingsSource{settings.ProjectScope, "project", text}, SettingsNames{}, own))
 	if len(got) != 3 || !strings.Contains(got[0], `["security"] A project cannot set security`) || !strings.Contains(got[1], `[9] agents.limits.depth is raised by a project`) ||
 		!strings.Contains(got[2], `["trust"] A project cannot set mcpServers.a.trust`) {
 		t.Error(strings.Join(got, "\n"))
@@ -124,7 +126,7 @@ func TestUnpinnedServers(t *testing.T) {
 		{`"command": "npx", "args": ["-y", "./local"]`, "", nil},
 	} {
 		content := []byte(`{"mcpServers": {"s": {` + c.server + `}}}`)
-		findings := diagnosed(SettingsSource{UserScope, "f", content}, names)
+		findings := diagnosed(SettingsSource{settings.UserScope, "f", content}, names)
 		if c.text == "" {
 			if len(findings) > 0 {
 				t.Errorf("%s: %v", c.server, found(content, findings))
@@ -138,7 +140,7 @@ func TestUnpinnedServers(t *testing.T) {
 		var fixed []string
 		for _, f := range findings[0].Fixes {
 			after := string(content[:f.Start]) + f.Text + string(content[f.End:])
-			if left := diagnosed(SettingsSource{UserScope, "f", []byte(after)}, names); len(left) > 0 {
+			if left := diagnosed(SettingsSource{settings.UserScope, "f", []byte(after)}, names); len(left) > 0 {
 				t.Errorf("%s: %s leaves %v", c.server, f.Title, found([]byte(after), left))
 			}
 			fixed = append(fixed, strings.TrimSuffix(strings.TrimPrefix(after, `{"mcpServers": {"s": {`), "}}}"))
@@ -171,7 +173,7 @@ func TestCompleteSettings(t *testing.T) {
 		{`{"ui": ‸}`, "", ""},
 	} {
 		content, at := marked(c.text)
-		items := CompleteSettings(content, UserScope, at, names)
+		items := CompleteSettings(content, settings.UserScope, at, names)
 		var labels []string
 		for _, i := range items {
 			labels = append(labels, i.Label)
@@ -194,7 +196,7 @@ func TestCompleteSettings(t *testing.T) {
 		}
 	}
 	content, at := marked(`{‸}`)
-	for _, i := range CompleteSettings(content, ProjectScope, at, names) {
+	for _, i := range CompleteSettings(content, settings.ProjectScope, at, names) {
 		if i.Label == "security" || i.Label == "providers" {
 			t.Errorf("a project is offered %s", i.Label)
 		}
@@ -246,37 +248,37 @@ func TestSettingsAgents(t *testing.T) {
 	}
 }
 
-// TestSettingShapes holds that each typed key has a shape whose values the key
+// TestSettingsRows holds that each typed key has a row whose values the key
 // takes, and no others.
-func TestSettingShapes(t *testing.T) {
-	shapes := settingShapes()
+func TestSettingsRows(t *testing.T) {
+	defaults := settings.Defaults()
 	seen := map[string]bool{}
-	for _, s := range shapes {
-		if seen[s.path] || s.doc == "" || s.kind == "" {
+	for _, s := range SettingsReference() {
+		if seen[s.Key] || s.Doc == "" || s.Kind == "" {
 			t.Errorf("%+v", s)
 		}
-		seen[s.path] = true
+		seen[s.Key] = true
 	}
-	for _, k := range settingKeys() {
-		s := shapeOf(strings.Split(k.key, "."))
-		if s == nil || !s.typed || s.doc != k.doc {
+	for _, k := range settingKeys(&defaults) {
+		s := rowOf(strings.Split(k.key, "."))
+		if s == nil || !s.typed || s.Doc != k.doc {
 			t.Errorf("%s: %+v", k.key, s)
 			continue
 		}
 		section, name, _ := strings.Cut(k.key, ".")
-		if parent := shapeOf(strings.Split(k.key[:strings.LastIndexByte(k.key, '.')], ".")); parent == nil || parent.kind != objectKind {
+		if parent := rowOf(strings.Split(k.key[:strings.LastIndexByte(k.key, '.')], ".")); parent == nil || parent.Kind != objectKind {
 			t.Errorf("%s has no section: %s %s", k.key, section, name)
 		}
-		for _, v := range append(slices.Clone(s.values), "none of them") {
+		for _, v := range append(slices.Clone(s.Values), "none of them") {
 			text := `"` + v + `"`
-			if s.kind == textsKind {
+			if s.Kind == textsKind {
 				text = "[" + text + "]"
 			}
 			for _, part := range slices.Backward(strings.Split(k.key, ".")) {
 				text = `{"` + part + `": ` + text + `}`
 			}
-			good := len(diagnosed(SettingsSource{UserScope, "f", []byte(text)}, SettingsNames{})) == 0
-			if s.values != nil && good != slices.Contains(s.values, v) {
+			good := len(diagnosed(SettingsSource{settings.UserScope, "f", []byte(text)}, SettingsNames{})) == 0
+			if s.Values != nil && good != slices.Contains(s.Values, v) {
 				t.Errorf("%s: %v", text, good)
 			}
 		}
@@ -299,7 +301,7 @@ func FuzzSettingsFeatures(f *testing.F) {
 			}
 		}
 		names := SettingsNames{Agents: []string{"a"}, Models: []string{"m"}, Version: func(string, string) (string, bool) { return "1.0.0", true }}
-		for _, scope := range []Scope{UserScope, ProjectScope} {
+		for _, scope := range []settings.Scope{settings.UserScope, settings.ProjectScope} {
 			for _, finding := range diagnosed(SettingsSource{scope, "f", content}, names) {
 				inside(finding.Start, finding.End)
 				for _, fix := range finding.Fixes {
@@ -326,7 +328,7 @@ func BenchmarkDiagnoseSettings(b *testing.B) {
 	text := []byte(`{"agents": {"limits": {"depth": 1}, "overrides": {"main": {"model": "pro"}}}, "mcpServers": {` +
 		strings.TrimSuffix(strings.Repeat(`"s": {"command": "npx", "args": ["-y", "pkg"]},`, 20), ",") + `}}`)
 	for b.Loop() {
-		if len(diagnosed(SettingsSource{UserScope, "f", text}, SettingsNames{})) == 0 {
+		if len(diagnosed(SettingsSource{settings.UserScope, "f", text}, SettingsNames{})) == 0 {
 			b.Fatal("nothing was found")
 		}
 	}
@@ -348,7 +350,7 @@ func TestHasSetting(t *testing.T) {
 // made to wait; and what is found far down in a long file is found where it is.
 func TestDiagnoseSettingsIsInterrupted(t *testing.T) {
 	content := []byte("{\"mcpServers\": {\r\n" + strings.Repeat("\"s\": {\"command\": \"x\"},\r\n", 300) + "\"é\": {\"args\": 1, \"command\": \"x\"}\r\n}}")
-	source := SettingsSource{UserScope, "f", content}
+	source := SettingsSource{settings.UserScope, "f", content}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if findings, err := DiagnoseSettings(ctx, source, SettingsNames{}); !errors.Is(err, context.Canceled) || findings != nil {

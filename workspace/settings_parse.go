@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // maxSettingsDepth is how deep objects and lists may lie in each other.
@@ -15,7 +17,7 @@ const maxSettingsDepth = 64
 
 // layer is one settings file, parsed, without what it may not set.
 type layer struct {
-	scope   Scope
+	scope   settings.Scope
 	file    string
 	content []byte
 	lines   *lineStarts // of content; nil = they are counted each time
@@ -51,7 +53,7 @@ func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	if l.exposed != "" {
 		problems = append(problems, l.problem(root.StartOffset, "", "the file gives agents no power: %s", l.exposed))
 	}
-	if l.scope == ProjectScope || l.exposed != "" {
+	if l.scope == settings.ProjectScope || l.exposed != "" {
 		problems = append(problems, l.restrict(object, nil)...)
 	}
 	return l, problems
@@ -186,20 +188,20 @@ func (l *layer) problem(offset int, key, format string, args ...any) SettingsPro
 	return SettingsProblem{File: l.file, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
 }
 
-func (l *layer) origin(v *hujson.Value) Origin {
+func (l *layer) origin(v *hujson.Value) settings.Origin {
 	line, column := l.lineColumn(v.StartOffset)
-	return Origin{Scope: l.scope, File: l.file, Line: line, Column: column}
+	return settings.Origin{Scope: l.scope, File: l.file, Line: line, Column: column}
 }
 
 // raw returns v as standard JSON; its place alone where only problems are wanted.
-func (l *layer) raw(v *hujson.Value) Raw {
+func (l *layer) raw(v *hujson.Value) settings.Raw {
 	if l.checked {
-		return Raw{Origin: l.origin(v)}
+		return settings.Raw{Origin: l.origin(v)}
 	}
 	plain := v.Clone()
 	plain.BeforeExtra, plain.AfterExtra = nil, nil
 	plain.Minimize()
-	return Raw{JSON: plain.Pack(), Origin: l.origin(v)}
+	return settings.Raw{JSON: plain.Pack(), Origin: l.origin(v)}
 }
 
 // find returns the value at a path of keys; nil when it is not there or null.
@@ -281,7 +283,7 @@ func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem
 				"%s is ignored, because others may have written it", key))
 			continue
 		}
-		if why := whyNotProject(inner); why != "" && l.scope == ProjectScope {
+		if why := whyNotProject(inner); why != "" && l.scope == settings.ProjectScope {
 			key := strings.Join(inner, ".")
 			problems = append(problems, l.problem(m.Name.StartOffset, key,
 				"a project cannot set %s: %s; it is ignored", key, why))

@@ -3,6 +3,8 @@ package workspace
 import (
 	"strings"
 	"testing"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // TestPlacesAreCountedOnce: the lines of a file, found once, are those that are
@@ -27,7 +29,7 @@ func repeats() []byte {
 
 // TestRepeatedSections: each is told once, at its place.
 func TestRepeatedSections(t *testing.T) {
-	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: "p.json", Content: repeats()})
+	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: "p.json", Content: repeats()})
 	told := 0
 	for _, p := range s.Problems {
 		if p.Key == "agents" && p.Line == 1 && p.Column == 2+66*(told+1) {
@@ -43,6 +45,6 @@ func TestRepeatedSections(t *testing.T) {
 func BenchmarkRepeatedSections(b *testing.B) {
 	content := repeats()
 	for b.Loop() {
-		MergeSettings(SettingsSource{Scope: ProjectScope, File: "p.json", Content: content})
+		MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: "p.json", Content: content})
 	}
 }

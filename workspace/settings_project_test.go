@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 func TestSEC05ProjectCannotRaisePower(t *testing.T) {
@@ -52,18 +54,18 @@ func TestSEC05ProjectCannotRaisePower(t *testing.T) {
 	if got := string(s.MCPServers["trust"].JSON); got != `{"command":"x","env":{"TRUST":"1"}}` {
 		t.Error(got)
 	}
-	if len(s.Agents.Overrides["trust"]) != 1 || string(s.Agents.Overrides["x"][0].JSON) != "{}" {
-		t.Error(s.Agents.Overrides)
+	if len(s.Overrides["trust"]) != 1 || string(s.Overrides["x"][0].JSON) != "{}" {
+		t.Error(s.Overrides)
 	}
 	for _, path := range [][]string{{"security"}, {"trust"}, {"hooks", "BeforeTool"}} {
 		for _, raw := range s.Lookup(path...) {
-			if raw.Origin.Scope == ProjectScope && strings.Contains(string(raw.JSON), "true") {
+			if raw.Origin.Scope == settings.ProjectScope && strings.Contains(string(raw.JSON), "true") {
 				t.Errorf("Lookup(%v) = %s", path, raw.JSON)
 			}
 		}
 	}
 	// The person's own file may.
-	if own := merge(`{"tools": {"allowed": ["ls"]}, "mcpServers": {"a": {"trust": true}}, "security": {"critical": "ask"}}`, ""); len(own.Problems) != 0 || own.Security.Critical.Value != "ask" {
+	if own := merge(`{"tools": {"allowed": ["ls"]}, "mcpServers": {"a": {"trust": true}}, "security": {"critical": "ask"}}`, ""); len(own.Problems) != 0 || own.Security.Critical != "ask" {
 		t.Error(own.Problems)
 	}
 }
@@ -73,7 +75,7 @@ func TestSEC04ProjectCannotNameEndpointsAndKeys(t *testing.T) {
 "model": {"name": "pro", "baseUrl": "http://127.0.0.1:1", "api_key": "x", "API-KEY-ENV": "HOME"},
 "env": {"GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:1"}, "proxy": "http://127.0.0.1:1",
 "agents": {"overrides": {"main": {"endpoint": "http://127.0.0.1:1", "model": "flash"}}}}`)
-	if len(s.Problems) != 7 || s.Model.Name.Value != "pro" {
+	if len(s.Problems) != 7 || s.Model.Name != "pro" {
 		t.Errorf("%v", problems(s))
 	}
 	for _, path := range [][]string{{"providers"}, {"model"}, {"env"}, {"proxy"}, {"agents"}} {
@@ -88,25 +90,25 @@ func TestSEC04ProjectCannotNameEndpointsAndKeys(t *testing.T) {
 // TestREL107OnlyThePersonDecidesWhatIsErased: how long sessions are kept is read
 // from the person's own file, and a project has no part in it.
 func TestREL107OnlyThePersonDecidesWhatIsErased(t *testing.T) {
-	if s := merge(`{"agents": {"tracing": {"enabled": true, "events": ["llm"]}}}`, `{"agents": {"tracing": {"backend": "otlp", "captureContent": true}}}`); s.Agents.Tracing.Backend.Value != "file" || s.Agents.Tracing.CaptureContent.Value ||
-		len(s.Agents.Tracing.Events.Value) != 1 || !strings.Contains(fmt.Sprint(s.Problems), "it sends data elsewhere") {
-		t.Errorf("a project chooses where traces go: %+v %v", s.Agents.Tracing, s.Problems)
+	if s := merge(`{"agents": {"tracing": {"enabled": true, "events": ["llm"]}}}`, `{"agents": {"tracing": {"backend": "otlp", "captureContent": true}}}`); s.Tracing.Backend != "file" || s.Tracing.CaptureContent != nil ||
+		len(s.Tracing.Events) != 1 || !strings.Contains(fmt.Sprint(s.Problems), "it sends data elsewhere") {
+		t.Errorf("a project chooses where traces go: %+v %v", s.Tracing, s.Problems)
 	}
-	if s := merge(`{"agents": {"tracing": {"events": ["llm", "x"], "backend": "y", "sample_rate": 2}}}`, ""); len(s.Problems) != 3 || s.Agents.Tracing.SampleRate.Value != 1 || len(s.Agents.Tracing.Events.Value) != 5 {
-		t.Errorf("%+v %v", s.Agents.Tracing, s.Problems)
+	if s := merge(`{"agents": {"tracing": {"events": ["llm", "x"], "backend": "y", "sample_rate": 2}}}`, ""); len(s.Problems) != 3 || s.Tracing.SampleRate != 1 || len(s.Tracing.Events) != 5 {
+		t.Errorf("%+v %v", s.Tracing, s.Problems)
 	}
 	user := `{"agents": {"retention": {"days": 30, "maxSessions": 100, "pinned": ["main"]}}}`
 	project := `{"agents": {"retention": {"days": 1, "maxSessions": 1, "pinned": []}, "defaultScope": "global"}}`
 	s := merge(user, project)
-	got := s.Agents.Retention
-	if got.Days.Value != 30 || got.MaxSessions.Value != 100 || !slices.Equal(got.Pinned.Value, []string{"main"}) || s.Agents.DefaultScope.Value != "global" {
-		t.Errorf("%+v", s.Agents)
+	got := s.Retention
+	if got.Days != 30 || got.MaxSessions != 100 || !slices.Equal(got.Pinned, []string{"main"}) || s.DefaultScope != "global" {
+		t.Errorf("%+v", s.Values)
 	}
 	if d := cmp.Diff([]string{"project.json:1:13 agents.retention"}, problems(s)); d != "" {
 		t.Error(d)
 	}
-	if s := merge("", project); s.Agents.Retention.Days.Value != 0 || s.Agents.Retention.MaxSessions.Value != 0 {
-		t.Errorf("a project alone: %+v", s.Agents.Retention)
+	if s := merge("", project); s.Retention.Days != 0 || s.Retention.MaxSessions != 0 {
+		t.Errorf("a project alone: %+v", s.Retention)
 	}
 	for value, key := range map[string]string{
 		`{"days": -1}`: "agents.retention.days", `{"days": 0.5}`: "agents.retention.days", `{"days": "30"}`: "agents.retention.days",
@@ -114,8 +116,8 @@ func TestREL107OnlyThePersonDecidesWhatIsErased(t *testing.T) {
 		`30`: "agents.retention",
 	} {
 		s := merge(`{"agents": {"retention": `+value+`}}`, "")
-		if len(s.Problems) != 1 || s.Problems[0].Key != key || s.Agents.Retention.Days.Value != 0 || s.Agents.Retention.MaxSessions.Value != 0 {
-			t.Errorf("%s: %+v, %+v", value, s.Problems, s.Agents.Retention)
+		if len(s.Problems) != 1 || s.Problems[0].Key != key || s.Retention.Days != 0 || s.Retention.MaxSessions != 0 {
+			t.Errorf("%s: %+v, %+v", value, s.Problems, s.Retention)
 		}
 	}
 }
@@ -133,10 +135,10 @@ func TestSettingsOfTools(t *testing.T) {
 		{"", "{\"tools\": {\n\"Allowed\": [\"bash\"]}}", "", "", "project.json:2:1 tools.Allowed"},
 	} {
 		s := merge(c.user, c.project)
-		if got := strings.Join(s.Tools.Exclude.Value, " "); got != c.exclude {
+		if got := strings.Join(s.Tools.Exclude, " "); got != c.exclude {
 			t.Errorf("%s %s: excluded are %s", c.user, c.project, got)
 		}
-		if got := strings.Join(s.Tools.Allowed.Value, " "); got != c.allowed {
+		if got := strings.Join(s.Tools.Allowed, " "); got != c.allowed {
 			t.Errorf("%s %s: allowed are %s", c.user, c.project, got)
 		}
 		if got := strings.Join(problems(s), " "); got != c.problems {
@@ -165,7 +167,7 @@ func TestSEC114ProjectServersAreGivenNoKeys(t *testing.T) {
 	for _, raw := range s.Lookup("hooks") {
 		all += string(raw.JSON)
 	}
-	if strings.Contains(all, "canary") || strings.Count(all, "GEMINI_API_KEY") != 5 || s.MCPServers["x"].Origin.Scope != ProjectScope {
+	if strings.Contains(all, "canary") || strings.Count(all, "GEMINI_API_KEY") != 5 || s.MCPServers["x"].Origin.Scope != settings.ProjectScope {
 		t.Errorf("%s %+v", all, s.MCPServers["x"].Origin)
 	}
 	if os.ExpandEnv("$GEMINI_API_KEY") != "canary" {

@@ -12,19 +12,21 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 func merge(user, project string) *Settings {
 	var sources []SettingsSource
 	if user != "" {
-		sources = append(sources, SettingsSource{UserScope, "user.json", []byte(user)})
+		sources = append(sources, SettingsSource{settings.UserScope, "user.json", []byte(user)})
 	}
 	if project != "" {
-		sources = append(sources, SettingsSource{ProjectScope, "project.json", []byte(project)})
+		sources = append(sources, SettingsSource{settings.ProjectScope, "project.json", []byte(project)})
 	}
 	return MergeSettings(sources...)
 }
@@ -33,7 +35,7 @@ func merge(user, project string) *Settings {
 func effective(s *Settings) map[string]string {
 	found := map[string]string{}
 	for _, e := range s.Effective() {
-		if e.Origin.Scope != DefaultScope {
+		if e.Origin.Scope != settings.DefaultScope {
 			value, _ := json.Marshal(e.Value)
 			found[e.Key] = fmt.Sprintf("%s %s:%d:%d", value, e.Origin.Scope, e.Origin.Line, e.Origin.Column)
 		}
@@ -72,7 +74,7 @@ func TestSettingsDefaults(t *testing.T) {
 		for _, e := range s.Effective() {
 			got[e.Key] = e.Value
 			keys = append(keys, e.Key)
-			if e.Origin != (Origin{}) || e.Doc == "" {
+			if e.Origin != (settings.Origin{}) || e.Doc == "" {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -110,14 +112,14 @@ func TestSettingsOfBothFiles(t *testing.T) {
 		t.Error(s.Problems)
 	}
 	if names := slices.Sorted(maps.Keys(s.MCPServers)); strings.Join(names, "") != "abc" || string(s.MCPServers["b"].JSON) != `{"command":"y"}` ||
-		string(s.MCPServers["a"].JSON) != `{"command":"x","trust":true}` || s.MCPServers["b"].Origin.Scope != ProjectScope {
+		string(s.MCPServers["a"].JSON) != `{"command":"x","trust":true}` || s.MCPServers["b"].Origin.Scope != settings.ProjectScope {
 		t.Errorf("%v", s.MCPServers)
 	}
-	if o := s.Agents.Overrides["main"]; len(o) != 2 || string(o[0].JSON) != `{"temperature":0.5}` || string(o[1].JSON) != `{"model":"flash"}` {
+	if o := s.Overrides["main"]; len(o) != 2 || string(o[0].JSON) != `{"temperature":0.5}` || string(o[1].JSON) != `{"model":"flash"}` {
 		t.Errorf("%v", o)
 	}
 	// What has no field is kept.
-	if found := s.Lookup("somebodyElses"); len(found) != 1 || string(found[0].JSON) != "[1,2]" || found[0].Origin != (Origin{UserScope, "user.json", 11, 20}) {
+	if found := s.Lookup("somebodyElses"); len(found) != 1 || string(found[0].JSON) != "[1,2]" || found[0].Origin != (settings.Origin{Scope: settings.UserScope, File: "user.json", Line: 11, Column: 20}) {
 		t.Errorf("%+v", found)
 	}
 	if len(s.Lookup("agents", "limits")) != 2 || len(s.Lookup("none", "there")) != 0 || len(s.Lookup("somebodyElses", "x")) != 0 {
@@ -131,11 +133,11 @@ func TestOnlyTheWrongKeyFallsBack(t *testing.T) {
 		"-1": true, "1.5": true, `"300"`: true, "true": true, "[]": true, "{}": true, "1e999": true, "86401": true,
 	} {
 		s := merge("{\n\"agents\": {\"defaultScope\": \"global\",\n  \"confirmationTimeout\": "+value+"}}", "")
-		if s.Agents.DefaultScope.Value != "global" || bad != (len(s.Problems) == 1) {
+		if s.DefaultScope != "global" || bad != (len(s.Problems) == 1) {
 			t.Errorf("%s: %+v", value, s.Problems)
 		}
-		if bad && (s.Agents.ConfirmationTimeout.Value != 300 || problems(s)[0] != "user.json:3:26 agents.confirmationTimeout") {
-			t.Errorf("%s: %d, %v", value, s.Agents.ConfirmationTimeout.Value, s.Problems)
+		if bad && (s.ConfirmationTimeout != 300*time.Second || problems(s)[0] != "user.json:3:26 agents.confirmationTimeout") {
+			t.Errorf("%s: %d, %v", value, s.ConfirmationTimeout, s.Problems)
 		}
 	}
 	s := merge(`{"agents": {"defaultScope": "mine", "contextPersistence": 1, "fallbackModels": "x", "limits": 3, "overrides": [], "maxContextTokens": 5},
@@ -148,7 +150,7 @@ func TestOnlyTheWrongKeyFallsBack(t *testing.T) {
 	}, problems(s)); d != "" {
 		t.Error(d)
 	}
-	if s.Agents.MaxContextTokens.Value != 5 || len(s.MCPServers) != 1 || len(effective(s)) != 2 || !slices.Equal(s.Tools.Exclude.Value, []string{"a"}) {
+	if s.MaxContextTokens != 5 || len(s.MCPServers) != 1 || len(effective(s)) != 2 || !slices.Equal(s.Tools.Exclude, []string{"a"}) {
 		t.Errorf("%v", effective(s))
 	}
 	for _, p := range s.Problems {
@@ -181,8 +183,8 @@ func TestSettingsOfCompression(t *testing.T) {
 		}},
 	} {
 		s := merge(c.user, c.project)
-		g := s.Agents.Compression
-		if got := fmt.Sprint(g.Enabled.Value, g.Threshold.Value, g.Preserve.Value, " ", g.Model.Value, " ", g.Threshold.Origin.Scope); got != c.want {
+		g := s.Compression
+		if got := fmt.Sprint(g.Enabled, g.Threshold, g.Preserve, " ", g.Model, " ", s.Origins["agents.compression.threshold"].Scope); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.user, c.project, got, c.want)
 		}
 		if d := cmp.Diff(c.problems, problems(s)); d != "" {
@@ -197,7 +199,7 @@ func TestModelListsAreThePersons(t *testing.T) {
 	if len(s.Problems) != 0 || len(s.Model.Routes) != 2 || len(s.Model.Table) != 1 {
 		t.Fatalf("%+v %v", s.Model, s.Problems)
 	}
-	if r := s.Model.Routes[1]; string(r.JSON) != `{"model":"pro","when":{"mode":"task"}}` || r.Origin != (Origin{UserScope, "user.json", 2, 18}) {
+	if r := s.Model.Routes[1]; string(r.JSON) != `{"model":"pro","when":{"mode":"task"}}` || r.Origin != (settings.Origin{Scope: settings.UserScope, File: "user.json", Line: 2, Column: 18}) {
 		t.Errorf("%s %+v", r.JSON, r.Origin)
 	}
 	s = merge(`{"model": {"routes": [{"model": "flash"}]}}`, `{"model": {
@@ -251,7 +253,7 @@ func TestSyntaxErrorsIgnoreTheFileOnly(t *testing.T) {
 		`"x`: "project.json:1:3 ", "{/*": "project.json:1:2 ",
 	} {
 		s := merge(`{"model": {"name": "pro"}}`, content)
-		if got := problems(s); len(got) != 1 || got[0] != at || s.Model.Name.Value != "pro" {
+		if got := problems(s); len(got) != 1 || got[0] != at || s.Model.Name != "pro" {
 			t.Errorf("%.40q: %q, want %q (%v)", content, got, at, s.Problems)
 		}
 	}
@@ -267,12 +269,12 @@ func TestLoadSettings(t *testing.T) {
 	project := filepath.Join(folder, ".gemini", "settings.json")
 	must(t, os.WriteFile(project, []byte(`{"model": {"name": "flash"}, "trust": true}`), 0o644))
 	files := SettingsFiles{User: user, Folder: folder}
-	if s := LoadSettings(t.Context(), files); len(s.Problems) != 0 || s.Model.Name.Value != "" {
+	if s := LoadSettings(t.Context(), files); len(s.Problems) != 0 || s.Model.Name != "" {
 		t.Errorf("an untrusted folder's file counts: %+v", s.Problems)
 	}
 	files.Trusted = true
 	s := LoadSettings(t.Context(), files)
-	if s.Model.Name.Value != "flash" || s.Model.Name.Origin.File != project || len(s.Problems) != 1 {
+	if s.Model.Name != "flash" || s.Origins["model.name"].File != project || len(s.Problems) != 1 {
 		t.Errorf("%+v", s)
 	}
 	// A link that leads out, and pipes.
@@ -421,7 +423,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add([]byte(`{"a": {}, "a": {"b": 1}}`), "a.b")
 	f.Fuzz(func(t *testing.T, content []byte, path string) {
 		before := string(content)
-		s := MergeSettings(SettingsSource{UserScope, "u", content}, SettingsSource{ProjectScope, "p", content})
+		s := MergeSettings(SettingsSource{settings.UserScope, "u", content}, SettingsSource{settings.ProjectScope, "p", content})
 		for _, p := range s.Problems {
 			if p.Line < 1 || p.Column < 1 || p.Message == "" {
 				t.Fatalf("%q: %+v", content, p)
@@ -432,7 +434,7 @@ func FuzzSettings(f *testing.F) {
 				t.Fatalf("%q gives %q", content, raw.JSON)
 			}
 		}
-		if s.Security.Critical.Origin.Scope == ProjectScope {
+		if s.Origins["security.critical"].Scope == settings.ProjectScope {
 			t.Fatalf("%q: a project set security", content)
 		}
 		keys := strings.Split(path, ".")
@@ -442,7 +444,7 @@ func FuzzSettings(f *testing.F) {
 				t.Fatalf("%q, %q = %v: %v", content, keys, value, err)
 			}
 			if err == nil && value == "x" && len(keys) == 1 {
-				if got := MergeSettings(SettingsSource{UserScope, "u", edited}).Lookup(keys...); len(got) != 1 || string(got[0].JSON) != `"x"` {
+				if got := MergeSettings(SettingsSource{settings.UserScope, "u", edited}).Lookup(keys...); len(got) != 1 || string(got[0].JSON) != `"x"` {
 					t.Fatalf("%q became %q", content, edited)
 				}
 			}
@@ -454,7 +456,7 @@ func FuzzSettings(f *testing.F) {
 }
 
 func BenchmarkLoadSettings(b *testing.B) {
-	source := SettingsSource{UserScope, "u", []byte(`{"agents": {"defaultScope": "global", "limits": {"depth": 3}}, "model": {"name": "pro"}}`)}
+	source := SettingsSource{settings.UserScope, "u", []byte(`{"agents": {"defaultScope": "global", "limits": {"depth": 3}}, "model": {"name": "pro"}}`)}
 	for b.Loop() {
 		if s := MergeSettings(source); len(s.Problems) > 0 {
 			b.Fatal(s.Problems)

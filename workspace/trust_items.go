@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/folder"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // What an item of a folder is.
@@ -118,7 +119,7 @@ func readSection(ctx context.Context, folder, kind, section string) []TrustItem 
 		return nil
 	}
 	var a Active
-	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: ProjectSettings, Content: f.Bytes})
+	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: f.Bytes})
 	for _, raw := range s.Lookup(section) {
 		a.addSection(ctx, disk, kind, section, raw.JSON)
 	}
@@ -168,7 +169,7 @@ func agentName(name string) bool {
 // addSettings adds the hooks and MCP servers of the folder's settings, and the
 // other keys that they set.
 func (a *Active) addSettings(ctx context.Context, disk *Disk, content []byte) {
-	s := MergeSettings(SettingsSource{Scope: ProjectScope, File: ProjectSettings, Content: content})
+	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: content})
 	for _, raw := range s.Lookup("hooks") {
 		a.addSection(ctx, disk, HookItem, "hooks", raw.JSON)
 	}
@@ -176,11 +177,11 @@ func (a *Active) addSettings(ctx context.Context, disk *Disk, content []byte) {
 		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON)
 	}
 	for _, e := range s.Effective() {
-		if e.Origin.Scope == ProjectScope {
+		if e.Origin.Scope == settings.ProjectScope {
 			a.Settings = append(a.Settings, e.Key)
 		}
 	}
-	for name := range s.Agents.Overrides {
+	for name := range s.Overrides {
 		a.Settings = append(a.Settings, "agents.overrides."+name)
 	}
 	slices.Sort(a.Settings)

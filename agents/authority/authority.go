@@ -30,6 +30,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // The most that a project's file gets which nobody has reviewed (spec 12.2).
@@ -39,31 +40,10 @@ const (
 	UnreviewedTaskTime  = 10 * time.Minute
 )
 
-// Setting is a value of the settings and where it is written; the zero Origin
-// is a default.
-type Setting[T any] struct {
-	Value  T
-	Origin Origin
-}
-
 // List is a list of names and globs of tools, and where it is written.
 type List struct {
 	Names  []string
 	Origin Origin
-}
-
-// Rule is an entry of the settings about some calls of a tool, and where it is
-// written.
-type Rule struct {
-	tool.Rule
-	Origin Origin
-}
-
-// Override is a section agents.overrides.<agent> of a settings file (spec 8.2).
-type Override struct {
-	JSON []byte // the section, standard JSON
-	File string
-	Line int // from 1
 }
 
 // Server is an MCP server of the settings.
@@ -73,23 +53,14 @@ type Server struct {
 	State  string // what it does now; "" where that is not known
 }
 
-// Limits are those of a tree of runs (spec 3.3).
-type Limits struct {
-	ModelCalls  Setting[int]
-	Depth       Setting[int] // 0 = nobody delegates
-	Live        Setting[int]
-	Runs        Setting[int]
-	InputTokens Setting[int]
-}
-
 // Input is what an explanation is made of. File is required; what is zero makes
 // the explanation the stricter one, or leaves its part out.
 type Input struct {
 	File       *definition.Definition // as the agent's file says it
 	Definition *definition.Definition // with the overrides of the settings merged over it; nil = File
 	Text       string                 // of the file, for lines; "" = no lines are told
-	Overrides  []Override             // as they were merged, in their order
-	Ignored    []string               // what of them does not count, each beginning with file:line: and the key
+	Settings   settings.Values        // with the overrides as they were merged, in their order
+	Ignored    []string               // what of the overrides does not count, each beginning with file:line: and the key
 	Only       []List                 // lists of a project's overrides: each takes away what it does not name
 	Off        Origin                 // where the agent is switched off; zero = it is not
 
@@ -103,21 +74,14 @@ type Input struct {
 	Trusted    bool          // the folder that it runs in is
 	CanAsk     bool          // there is a person to ask
 	Sandbox    guard.Sandbox // what confines commands
-	Critical   bool          // security.critical: ask
-	Deny       []Rule        // of tools.exclude: these calls are refused
-	Allow      []Rule        // of tools.allowed: these calls need no question
-	Timeout    Setting[time.Duration]
-	Unreviewed bool // a run clamps the limits of a project's file that nobody reviewed
+	Deny       []tool.Rule   // of tools.exclude: these calls are refused
+	Allow      []tool.Rule   // of tools.allowed: these calls need no question
+	Unreviewed bool          // a run clamps the limits of a project's file that nobody reviewed
 
-	Table          *model.Table // nil: nothing is known of models
-	Model          Setting[string]
-	Standard       string                 // the entry of the table that runs where nobody says another
-	FallbackModels Setting[[]string]      // of agents that name none
-	Configured     func(id string) bool   // whether a model can be asked; nil = every one
-	Routes         []Setting[model.Route] // of the model auto
-	Compression    Setting[string]        // the model that sums contexts up, "" = the agent's own
-	Compresses     bool                   // contexts are summed up
-	Limits         Limits
+	Table      *model.Table         // nil: nothing is known of models
+	Standard   string               // the entry of the table that runs where nobody says another
+	Configured func(id string) bool // whether a model can be asked; nil = every one
+	Routes     []model.Route        // of the model auto
 
 	Agents      []*definition.Definition          // all that there are, overrides merged over them
 	ByName      map[string]*definition.Definition // of Agents; nil = they are looked through
@@ -126,6 +90,11 @@ type Input struct {
 	Hooks       []Reference // of the settings: of runs of every agent
 	Memory      string      // what the agent may remember across sessions, in a line; "" where it cannot
 	MemoryFiles []string    // the files that follow the prompt; nil where none do
+}
+
+// origin returns where a setting is written; the zero Origin is a default.
+func (in *Input) origin(key string) Origin {
+	return explanation.OriginOf(key, in.Settings.Origins[key])
 }
 
 // What an explanation is made of.

@@ -19,6 +19,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // fake is a tool that is only offered.
@@ -66,17 +67,11 @@ func parse(t testing.TB, text string) *definition.Definition {
 
 // installation returns what is installed, with an agent in it.
 func installation(t testing.TB, text string) authority.Input {
-	user := func(line int, what string) authority.Origin {
-		return authority.Origin{File: "/home/p/.gemini/settings.json", Line: line, What: what}
-	}
+	values := settings.Defaults()
+	values.Origins["agents.limits.modelCalls"] = settings.Origin{Scope: settings.UserScope, File: "/home/p/.gemini/settings.json", Line: 4}
 	return authority.Input{
 		File: parse(t, text), Text: text, Tools: registered(), Approval: guard.Asks, Trusted: true, CanAsk: true,
-		Table: model.NewTable(day), Standard: "flash", Timeout: authority.Setting[time.Duration]{Value: 300 * time.Second},
-		Limits: authority.Limits{
-			ModelCalls: authority.Setting[int]{Value: 200, Origin: user(4, "agents.limits.modelCalls")}, Depth: authority.Setting[int]{Value: 2},
-			Live: authority.Setting[int]{Value: 8}, Runs: authority.Setting[int]{Value: 32}, InputTokens: authority.Setting[int]{Value: 1_000_000},
-		},
-		Compresses: true, Compression: authority.Setting[string]{Value: "flash"},
+		Table: model.NewTable(day), Standard: "flash", Settings: values,
 	}
 }
 
@@ -118,9 +113,9 @@ Mend what is broken.
 // overridden is the fixer with two sections of settings over it.
 func overridden(t testing.TB) authority.Input {
 	in := installation(t, fixer)
-	in.Overrides = []authority.Override{
-		{JSON: []byte(`{"model": "pro", "run": {"max_turns": 20}, "tools": {"deny": ["bash"]}}`), File: "/home/p/.gemini/settings.json", Line: 10},
-		{JSON: []byte(`{"model": "flash-lite", "run": {"max_turns": 10}, "tools": {"allow": ["read_file", "bash", "write_file"]}}`), File: "/w/.gemini/settings.json", Line: 3},
+	in.Settings.Overrides["fixer"] = []settings.Raw{
+		{JSON: []byte(`{"model": "pro", "run": {"max_turns": 20}, "tools": {"deny": ["bash"]}}`), Origin: settings.Origin{Scope: settings.UserScope, File: "/home/p/.gemini/settings.json", Line: 10}},
+		{JSON: []byte(`{"model": "flash-lite", "run": {"max_turns": 10}, "tools": {"allow": ["read_file", "bash", "write_file"]}}`), Origin: settings.Origin{Scope: settings.ProjectScope, File: "/w/.gemini/settings.json", Line: 3}},
 	}
 	in.Ignored = []string{"/w/.gemini/settings.json:3: agents.overrides.fixer.model can be set by your own settings only; it is ignored"}
 	in.Only = []authority.List{{
@@ -302,14 +297,15 @@ func TestBash(t *testing.T) {
 // TestRules: a rule of the settings about a whole tool answers for it.
 func TestRules(t *testing.T) {
 	in := installation(t, fixer)
-	rule := func(text string) authority.Rule {
+	rule := func(text string) tool.Rule {
 		r, err := tool.ParseRule(text, definition.CanonicalTool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return authority.Rule{Rule: r, Origin: authority.Origin{File: "/s.json", Line: 2, What: "tools"}}
+		r.Origin = authority.Origin{File: "/s.json", Line: 2, What: "tools"}
+		return r
 	}
-	in.Allow, in.Deny = []authority.Rule{rule("mcp.github.get"), rule("write_file(docs/**)")}, []authority.Rule{rule("bash(git push)")}
+	in.Allow, in.Deny = []tool.Rule{rule("mcp.github.get"), rule("write_file(docs/**)")}, []tool.Rule{rule("bash(git push)")}
 	e := authority.Explain(in)
 	for _, one := range e.Tools {
 		switch one.Name {

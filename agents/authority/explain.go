@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
@@ -161,8 +162,8 @@ const delegate = "delegate_to_agent"
 func (x *explainer) model(mode definition.Mode) {
 	standard := Origin{What: "default"}
 	from := []Origin{standard}
-	if named(x.in.Model.Value) {
-		from = append(from, x.in.Model.Origin)
+	if named(x.in.Settings.Model.Name) {
+		from = append(from, x.in.origin("model.name"))
 	}
 	if named(x.def.Model) {
 		if named(x.in.File.Model) {
@@ -180,8 +181,8 @@ func (x *explainer) model(mode definition.Mode) {
 	x.add("model", text, m.ID, from...)
 
 	text, from = "none", []Origin{standard}
-	if x.in.FallbackModels.Origin != (Origin{}) {
-		from = append(from, x.in.FallbackModels.Origin)
+	if origin := x.in.origin("agents.fallbackModels"); origin != (Origin{}) {
+		from = append(from, origin)
 	}
 	if len(x.def.FallbackModels) > 0 {
 		origin, _ := x.file("fallback_models")
@@ -191,7 +192,7 @@ func (x *explainer) model(mode definition.Mode) {
 		text = strings.Join(m.Fallbacks, ", ")
 	}
 	x.add("fallback_models", text, m.Fallbacks, from...)
-	if x.in.Compresses {
+	if x.in.Settings.Compression.Enabled {
 		x.sums = x.summing(entries)
 	}
 }
@@ -201,7 +202,7 @@ func named(model string) bool { return model != "" && model != "inherit" }
 // resolve returns who answers for an agent, and what is known of all that may.
 func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	name := x.in.Standard
-	for _, n := range []string{x.in.Model.Value, d.Model} {
+	for _, n := range []string{x.in.Settings.Model.Name, d.Model} {
 		if named(n) {
 			name = n
 		}
@@ -209,9 +210,8 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	m := Model{Name: name, ID: name, Fallbacks: []string{}}
 	var entries []model.Entry
 	if name == model.Auto {
-		for _, r := range append(slices.Clone(x.in.Routes),
-			Setting[model.Route]{Value: model.Route{Model: x.in.Standard}}) {
-			_, e, _ := x.in.Table.Resolve(r.Value.Model, x.in.Standard)
+		for _, r := range append(slices.Clone(x.in.Routes), model.Route{Model: x.in.Standard}) {
+			_, e, _ := x.in.Table.Resolve(r.Model, x.in.Standard)
 			entries = append(entries, e)
 		}
 	} else {
@@ -223,7 +223,7 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	}
 	names := d.FallbackModels
 	if len(names) == 0 {
-		names = x.in.FallbackModels.Value
+		names = x.in.Settings.FallbackModels
 	}
 	for _, name := range names {
 		id, e, _ := x.in.Table.Resolve(name, x.in.Standard)
@@ -246,7 +246,7 @@ func (x *explainer) configured(id string) bool { return x.in.Configured == nil |
 // summing returns what is known of who sums contexts up, for an agent with these
 // models.
 func (x *explainer) summing(own []model.Entry) []model.Entry {
-	if name := x.in.Compression.Value; name != "" {
+	if name := x.in.Settings.Compression.Model; name != "" {
 		if id, e, _ := x.in.Table.Resolve(name, x.in.Standard); x.configured(id) {
 			return []model.Entry{e}
 		}
@@ -273,15 +273,12 @@ func chain(m Model) string {
 
 // route says which model a run in a new context has by the settings' rules.
 func (x *explainer) route(m *Model, mode definition.Mode) string {
-	rules := make([]model.Route, 0, len(x.in.Routes))
-	for _, r := range x.in.Routes {
-		rules = append(rules, r.Value)
-	}
 	name, by := x.in.Standard, "no rule of model.routes fits"
 	facts := model.Facts{Mode: string(mode), Tools: x.registeredNames()}
-	for i := range rules {
-		if to, ok := model.Choose(rules[:i+1], facts); ok {
-			name, by = to, fmt.Sprintf("rule %d of model.routes at %s", i+1, place(x.in.Routes[i].Origin))
+	for i, r := range x.in.Routes {
+		if to, ok := model.Choose(x.in.Routes[:i+1], facts); ok {
+			at := explanation.OriginOf("model.routes", r.Origin)
+			name, by = to, fmt.Sprintf("rule %d of model.routes at %s", i+1, place(at))
 			break
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // places finds what a file and the overrides over it say.
@@ -23,7 +25,7 @@ type places struct {
 
 // section is an override, read.
 type section struct {
-	Override
+	settings.Raw
 	fields map[string]json.RawMessage
 }
 
@@ -38,8 +40,8 @@ func newPlaces(in *Input) *places {
 			}
 		}
 	}
-	for _, o := range in.Overrides {
-		s := section{Override: o}
+	for _, o := range in.Settings.Overrides[in.File.Name] {
+		s := section{Raw: o}
 		if json.Unmarshal(o.JSON, &s.fields) == nil {
 			p.over = append(p.over, s)
 		}
@@ -143,14 +145,14 @@ func (p *places) overrides(key string) []Origin {
 		if raw := member(s.fields, key); raw == nil || p.ignored(s, name) {
 			continue
 		}
-		all = append(all, Origin{File: s.File, Line: s.Line, What: name})
+		all = append(all, explanation.OriginOf(name, s.Origin))
 	}
 	return all
 }
 
 // ignored reports whether a problem says that a section's key does not count.
 func (p *places) ignored(s section, name string) bool {
-	prefix := fmt.Sprintf("%s:%d: %s ", s.File, s.Line, name)
+	prefix := fmt.Sprintf("%s: %s ", s.Origin, name)
 	return slices.ContainsFunc(p.in.Ignored, func(problem string) bool { return strings.HasPrefix(problem, prefix) })
 }
 

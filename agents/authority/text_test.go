@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -24,9 +25,9 @@ func goldens(t testing.TB) map[string]authority.Input {
 	task := installation(t, strings.Replace(fixer, "run:\n", "output: {name: report, schema: {type: object}}\nuser_invocable: false\nrun:\n", 1))
 	task.Trusted, task.MemoryFiles = false, []string{"/w/GEMINI.md"}
 	all := installation(t, "---\nkind: agent\nname: all\ntitle: 全部 Alles\nmodel: auto\nsubagents: \"*\"\n---\nDo it.\n")
-	all.Routes = []authority.Setting[model.Route]{
-		{Value: model.Route{Model: "pro", When: model.When{Mode: "task"}}, Origin: authority.Origin{File: "/home/p/.gemini/settings.json", Line: 30, What: "model.routes"}},
-		{Value: model.Route{Model: "flash-lite"}, Origin: authority.Origin{File: "/home/p/.gemini/settings.json", Line: 31, What: "model.routes"}},
+	all.Routes = []model.Route{
+		{Model: "pro", When: model.When{Mode: "task"}, Origin: settings.Origin{Scope: settings.UserScope, File: "/home/p/.gemini/settings.json", Line: 30}},
+		{Model: "flash-lite", Origin: settings.Origin{Scope: settings.UserScope, File: "/home/p/.gemini/settings.json", Line: 31}},
 	}
 	all.Agents, all.Approval = overridden(t).Agents, guard.Edits
 	return map[string]authority.Input{"overridden": overridden(t), "task": task, "all": all, "hostile": hostile(t)}
@@ -189,7 +190,7 @@ func TestModels(t *testing.T) {
 	} {
 		in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\n"+c.file+"\n---\nDo it.\n")
 		in.Table = model.NewTable(day, model.Entry{ID: "gone", Retired: "2026-01-01"})
-		in.Model.Value, in.FallbackModels.Value, in.Configured = c.settings, c.fallbacks, c.configured
+		in.Settings.Model.Name, in.Settings.FallbackModels, in.Configured = c.settings, c.fallbacks, c.configured
 		e := authority.Explain(in)
 		if v, _ := e.Value("model"); e.Model.ID != c.id || v.Text != c.text || strings.Join(e.Model.Fallbacks, " ") != c.tried {
 			t.Errorf("%s, settings %q: %q %+v", c.file, c.settings, v.Text, e.Model)

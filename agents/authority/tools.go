@@ -15,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // completeTask is the tool that a run adds in mode task (spec 3.3).
@@ -198,7 +199,7 @@ func (s *toolset) denial(entry string) Origin {
 		for _, o := range s.overrides("tools.deny") {
 			for _, section := range s.over {
 				var list []string
-				if section.File == o.File && section.Line == o.Line &&
+				if section.Origin.File == o.File && section.Origin.Line == o.Line &&
 					json.Unmarshal(member(section.fields, "tools.deny"), &list) == nil && slices.Contains(list, entry) {
 					return o
 				}
@@ -285,14 +286,8 @@ func newJudge(in *Input, def *definition.Definition) *judge {
 	}
 	j.request = guard.Request{
 		ID: tool.Identity{Agent: def.Name}, Trusted: in.Trusted, CanAsk: in.CanAsk, Sandbox: in.Sandbox,
-		Critical: in.Critical,
-		Require:  def.Confirmation.Require, Project: projectOf(def),
-	}
-	for _, r := range in.Deny {
-		j.request.Deny = append(j.request.Deny, r.Rule)
-	}
-	for _, r := range in.Allow {
-		j.request.Allow = append(j.request.Allow, r.Rule)
+		Critical: in.Settings.Security.Critical == settings.AskCritical,
+		Require:  def.Confirmation.Require, Project: projectOf(def), Deny: in.Deny, Allow: in.Allow,
 	}
 	return j
 }

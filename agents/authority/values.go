@@ -14,6 +14,7 @@ import (
 	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/handoff"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/agents/tool"
 )
 
 // limits are those of a run and of its tree.
@@ -52,18 +53,16 @@ func (x *explainer) limits(mode definition.Mode) {
 	x.add("run.max_cost", cost, x.def.MaxCost, x.originsOf(none, x.in.File.MaxCost > 0,
 		"run.max_cost", "run.max_cost")...)
 
+	limits := x.in.Settings.Limits
 	for _, l := range []struct {
-		key  string
-		from Setting[int]
+		key   string
+		value int
 	}{
-		{"modelCalls", x.in.Limits.ModelCalls}, {"depth", x.in.Limits.Depth}, {"live", x.in.Limits.Live},
-		{"runs", x.in.Limits.Runs}, {"inputTokens", x.in.Limits.InputTokens},
+		{"limits.modelCalls", limits.ModelCalls}, {"limits.depth", limits.Depth}, {"limits.live", limits.Live},
+		{"limits.runs", limits.Runs}, {"limits.inputTokens", limits.InputTokens},
 	} {
-		origin := l.from.Origin
-		if origin == (Origin{}) {
-			origin = none
-		}
-		x.add("limits."+l.key, fmt.Sprint(l.from.Value), l.from.Value, origin)
+		origin := cmp.Or(x.in.origin("agents."+l.key), none)
+		x.add(l.key, fmt.Sprint(l.value), l.value, origin)
 	}
 }
 
@@ -185,10 +184,10 @@ func (x *explainer) confirmation() {
 		from = append(from, origin)
 	}
 	x.add(field+"require_confirmation", required, list(c.Require), from...)
-	timeout := x.in.Timeout.Value
+	timeout := x.in.Settings.ConfirmationTimeout
 	from = []Origin{none}
-	if x.in.Timeout.Origin != (Origin{}) {
-		from = append(from, x.in.Timeout.Origin)
+	if origin := x.in.origin("agents.confirmationTimeout"); origin != (Origin{}) {
+		from = append(from, origin)
 	}
 	if c.Given {
 		timeout = c.Timeout
@@ -200,7 +199,7 @@ func (x *explainer) confirmation() {
 		origin, _ := x.file(field + "prompt_template")
 		x.add(field+"prompt_template", "shown below the facts", c.Prompt, origin)
 	}
-	rules := func(key string, all []Rule) {
+	rules := func(key string, all []tool.Rule) {
 		for _, r := range all {
 			x.add(key, r.Text, r.Text, r.Origin)
 		}

@@ -197,20 +197,20 @@ func times(a, b int) int {
 // worst is the input of an explanation's worst case.
 func (x *explainer) worst(mode definition.Mode) WorstInput {
 	turns, _ := x.turns(x.def, mode)
-	l := x.in.Limits
+	l := x.in.Settings.Limits
 	if x.def.Graph != nil {
 		return WorstInput{
-			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value,
-			Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
+			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls, Depth: l.Depth,
+			Runs: l.Runs, InputTokens: l.InputTokens,
 			MaxTokens: x.def.MaxTokens, CanAsk: x.in.CanAsk,
 		}
 	}
 	return WorstInput{
 		Agent: Agent{Turns: turns, Task: mode == definition.Task, InLine: 1 + len(x.e.Model.Fallbacks),
-			Sums: x.in.Compresses, Models: slices.Concat(x.entries, x.sums)},
+			Sums: x.in.Settings.Compression.Enabled, Models: slices.Concat(x.entries, x.sums)},
 		Others:    x.others(),
 		MaxTokens: x.def.MaxTokens, MaxCost: x.def.MaxCost,
-		ModelCalls: l.ModelCalls.Value, Depth: l.Depth.Value, Runs: l.Runs.Value, InputTokens: l.InputTokens.Value,
+		ModelCalls: l.ModelCalls, Depth: l.Depth, Runs: l.Runs, InputTokens: l.InputTokens,
 		CanAsk: x.in.CanAsk,
 	}
 }
@@ -231,7 +231,7 @@ func (x *explainer) others() []Agent {
 	seen, everybody := map[string]bool{x.def.Name: true}, false
 	var all []Agent
 	level := []*definition.Definition{x.def}
-	for range x.in.Limits.Depth.Value {
+	for range x.in.Settings.Limits.Depth {
 		var next []*definition.Definition
 		reach := func(d *definition.Definition) {
 			if d != nil && !seen[d.Name] {
@@ -314,6 +314,6 @@ func (x *explainer) asTask(d *definition.Definition) Agent {
 	if d.Graph != nil { // its nodes ask models
 		return Agent{}
 	}
-	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Compresses,
+	return Agent{Turns: turns, Task: true, InLine: 1 + len(m.Fallbacks), Sums: x.in.Settings.Compression.Enabled,
 		Models: slices.Concat(entries, x.summing(entries))}
 }

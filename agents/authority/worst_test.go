@@ -114,7 +114,7 @@ func TestWorstOfAnAgent(t *testing.T) {
 		return parse(t, "---\nkind: agent\nname: "+name+"\ntitle: T\nmodel: flash\nsubagents: "+subagents+"\n---\nDo it.\n")
 	}
 	in := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\nsubagents: [a]\nrun: {max_turns: 1}\n---\nDo it.\n")
-	in.Compresses, in.Limits.ModelCalls.Value = false, 1_000_000
+	in.Settings.Compression.Enabled, in.Settings.Limits.ModelCalls = false, 1_000_000
 	unpriced := of("b", "[]")
 	unpriced.Model = "gemini-9-none"
 	in.Agents = []*definition.Definition{of("a", "[b]"), unpriced}
@@ -123,12 +123,12 @@ func TestWorstOfAnAgent(t *testing.T) {
 		want   string
 		amount bool
 	}{{0, "≤ 14 model calls", true}, {1, "≤ 6958 model calls", true}, {2, "≤ 6958 model calls", false}, {9, "≤ 6958 model calls", false}} {
-		in.Limits.Depth.Value = c.depth
+		in.Settings.Limits.Depth = c.depth
 		if w := authority.Explain(in).Worst; !strings.HasPrefix(w.Text(), c.want) || (w.USD != nil) != c.amount {
 			t.Errorf("depth %d: %s", c.depth, w.Text())
 		}
 	}
-	in.Limits.Depth.Value = 1
+	in.Settings.Limits.Depth = 1
 	in.Exclude = []authority.List{{Names: []string{"delegate_to_agent"}}}
 	if w := authority.Explain(in).Worst; w.Runs != 1 {
 		t.Errorf("without the tool that delegates: %s in %d runs", w.Text(), w.Runs)
@@ -139,7 +139,7 @@ func TestWorstOfAnAgent(t *testing.T) {
 // each time that it may be tried, and the graph itself asks none.
 func TestWorstOfAGraph(t *testing.T) {
 	in := installation(t, "---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: a\n  max_steps: 3\n  nodes: [{name: a, agent: worker, retries: 1}, {name: b, tool: ls}]\n  edges: [{from: a, to: b}, {from: b, to: END}]\n---\n")
-	in.Compresses, in.Limits.ModelCalls.Value, in.Limits.Depth.Value, in.Limits.Runs.Value = false, 1_000_000, 2, 32
+	in.Settings.Compression.Enabled, in.Settings.Limits.ModelCalls, in.Settings.Limits.Depth, in.Settings.Limits.Runs = false, 1_000_000, 2, 32
 	worker := parse(t, "---\nkind: agent\nname: worker\ntitle: T\nmodel: flash\nrun: {max_turns: 1}\n---\nDo it.\n")
 	in.Agents = []*definition.Definition{worker}
 	e := authority.Explain(in)
@@ -152,12 +152,12 @@ func TestWorstOfAGraph(t *testing.T) {
 	if text := authority.Text(e, 100); !strings.Contains(text, "Graph\n") || !strings.Contains(text, "asks no model itself") || strings.Contains(text, "with each request") {
 		t.Error(text)
 	}
-	in.Limits.Runs.Value = 4
+	in.Settings.Limits.Runs = 4
 	if w := authority.Explain(in).Worst; w.Runs != 4 {
 		t.Errorf("%s in %d runs", w.Text(), w.Runs)
 	}
 	worker.Subagents = []string{"flow"} // may run others
-	in.Limits.Runs.Value = 32
+	in.Settings.Limits.Runs = 32
 	if w := authority.Explain(in).Worst; w.Runs != 32 {
 		t.Errorf("%s in %d runs", w.Text(), w.Runs)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // Origin is a place that a value comes from.
@@ -19,6 +20,14 @@ type Origin struct {
 	File string `json:"file,omitempty"` // absolute; "" for what no file says
 	Line int    `json:"line,omitzero"`  // from 1; 0 where it is not known
 	What string `json:"what"`           // a field, a setting, or in words what decides
+}
+
+// OriginOf returns the place of a setting; the zero Origin for a default.
+func OriginOf(key string, o settings.Origin) Origin {
+	if o.File == "" {
+		return Origin{}
+	}
+	return Origin{File: o.File, Line: o.Line, What: key}
 }
 
 // Explanation is what an agent really gets.

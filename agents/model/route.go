@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // Auto is the name of a model that is chosen for each run by the rules of the
@@ -15,6 +17,8 @@ const Auto = "auto"
 type Route struct {
 	Model string `json:"model"` // an entry of the table, an alias or an id; never [Auto]
 	When  When   `json:"when"`
+
+	Origin settings.Origin `json:"-"` // where it is written
 }
 
 // When is a condition on a run. All that is given must hold; the zero value

@@ -41,10 +41,10 @@ func TestChoose(t *testing.T) {
 		if tt.holds {
 			want = "first"
 		}
-		if got, ok := Choose([]Route{{"first", tt.when}, rest}, tt.facts); got != want || !ok {
+		if got, ok := Choose([]Route{{Model: "first", When: tt.when}, rest}, tt.facts); got != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", name, got, ok, want)
 		}
-		got, ok := Choose([]Route{{"first", tt.when}}, tt.facts)
+		got, ok := Choose([]Route{{Model: "first", When: tt.when}}, tt.facts)
 		if ok != tt.holds || ok != (got == "first") {
 			t.Errorf("%s: alone %q, %v", name, got, ok)
 		}
@@ -53,14 +53,14 @@ func TestChoose(t *testing.T) {
 		t.Errorf("no rules: %q, %v", got, ok)
 	}
 	// The order decides, not how much a rule asks.
-	if got, _ := Choose([]Route{{"a", When{}}, {"b", When{Mode: "chat"}}}, Facts{Mode: "chat"}); got != "a" {
+	if got, _ := Choose([]Route{{Model: "a", When: When{}}, {Model: "b", When: When{Mode: "chat"}}}, Facts{Mode: "chat"}); got != "a" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestParseRoute(t *testing.T) {
 	got, err := ParseRoute([]byte(`{"model": "pro", "when": {"minTokens": 1, "maxTokens": 2, "images": false, "mode": "task", "tools": ["bash"]}}`))
-	want := Route{"pro", When{MinTokens: 1, MaxTokens: 2, Images: new(false), Mode: "task", Tools: []string{"bash"}}}
+	want := Route{Model: "pro", When: When{MinTokens: 1, MaxTokens: 2, Images: new(false), Mode: "task", Tools: []string{"bash"}}}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}

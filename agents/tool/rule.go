@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/sandbox"
 )
@@ -40,6 +41,8 @@ type Rule struct {
 	Also  []string   // other spellings of Path, as with its links resolved; only what denies goes by them
 	Above bool       // only of calls that are riskier than [Safe]
 	Text  string     // as it is written
+
+	Origin explanation.Origin // where it is written; zero where that is not known
 }
 
 // ParseRule reads an entry. canonical is as in [SetConfig]. The error is an

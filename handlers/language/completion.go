@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/workspace"
 )
@@ -252,7 +253,7 @@ func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 var snippetText = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`)
 
 // completeSettings returns what may stand at a position of a settings file.
-func (a *Query) completeSettings(text string, scope workspace.Scope, path string,
+func (a *Query) completeSettings(text string, scope settings.Scope, path string,
 	at protocol.Position) *protocol.CompletionList {
 	t := a.h.taker()
 	lines := workspace.NewLines(text)

@@ -16,6 +16,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -229,17 +230,17 @@ const checkedAtOnce = 256
 // settingsPath is where a settings file may be.
 type settingsPath struct {
 	path  string // canonical
-	scope workspace.Scope
+	scope settings.Scope
 }
 
 // settingsFiles returns where the person's settings and those of the workspace
 // folders are, each once.
 func (a *Query) settingsFiles() []settingsPath {
-	files := []settingsPath{{workspace.CanonicalPath(a.h.daemon.Knowledge.Settings), workspace.UserScope}}
+	files := []settingsPath{{workspace.CanonicalPath(a.h.daemon.Knowledge.Settings), settings.UserScope}}
 	for _, f := range a.Snapshot.Folders() {
 		path := workspace.CanonicalPath(filepath.Join(f.Canonical, workspace.ProjectSettings))
 		if !slices.ContainsFunc(files, func(s settingsPath) bool { return s.path == path }) {
-			files = append(files, settingsPath{path, workspace.ProjectScope})
+			files = append(files, settingsPath{path, settings.ProjectScope})
 		}
 	}
 	return files

@@ -54,7 +54,7 @@ type Daemon struct {
 	MCP *mcp.Servers
 	// Settings returns what the person's settings say about runs in a folder, ""
 	// for none; nil says nothing.
-	Settings func(folder string) agents.Settings
+	Settings func(folder string) *agents.Settings
 	// Mask takes out of JSON or a text that is shown what looks like a credential
 	// (spec 7.2); nil takes nothing.
 	Mask func([]byte) []byte

@@ -208,7 +208,7 @@ func (a *Query) World(folder string) *language.World {
 		Exists:    there,
 	}
 	if h.daemon.Settings != nil {
-		w.Model = h.daemon.Settings(folder).Model
+		w.Model = h.daemon.Settings(folder).Model.Name
 	}
 	if w.Model == "" && h.daemon.Agents != nil {
 		w.Model = h.daemon.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default

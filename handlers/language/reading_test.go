@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/registry"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -121,8 +122,8 @@ func TestSettingsFiles(t *testing.T) {
 		"settings.json": "{}", ".vscode/settings.json": "{}", ".gemini/settings.json.md": "{}",
 	})
 	a := h.QueryFiles(h.Workspace.Snapshot())
-	for name, want := range map[string]workspace.Scope{
-		"home/settings.json": workspace.UserScope, ".gemini/settings.json": workspace.ProjectScope, "a/.gemini/settings.json": workspace.ProjectScope,
+	for name, want := range map[string]settings.Scope{
+		"home/settings.json": settings.UserScope, ".gemini/settings.json": settings.ProjectScope, "a/.gemini/settings.json": settings.ProjectScope,
 		"settings.json": 0, ".vscode/settings.json": 0, ".gemini/settings.json.md": 0, "b/.gemini/settings.json": 0,
 	} {
 		if _, scope, _, ok := a.settingsFile(named(name)); ok != (want != 0) || (ok && scope != want) {

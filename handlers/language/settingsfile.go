@@ -10,15 +10,16 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
 // settingsFile returns the settings file that a URI names: the open document, else
-// what is on the disk. The person's own is of [workspace.UserScope], and
-// .gemini/settings.json anywhere else of [workspace.ProjectScope] (spec 2.9). path
+// what is on the disk. The person's own is of [settings.UserScope], and
+// .gemini/settings.json anywhere else of [settings.ProjectScope] (spec 2.9). path
 // is canonical. It is false for any other file, and for one that is not there. The
 // catalog of agents is not needed for it.
-func (a *Query) settingsFile(name uri.URI) (text string, scope workspace.Scope, path string, ok bool) {
+func (a *Query) settingsFile(name uri.URI) (text string, scope settings.Scope, path string, ok bool) {
 	if path, ok = workspace.FilePath(name); !ok {
 		return "", scope, "", false
 	}
@@ -28,9 +29,9 @@ func (a *Query) settingsFile(name uri.URI) (text string, scope workspace.Scope, 
 	path = workspace.CanonicalPath(path)
 	switch {
 	case path == workspace.CanonicalPath(a.h.daemon.Knowledge.Settings):
-		scope = workspace.UserScope
+		scope = settings.UserScope
 	case filepath.Base(filepath.Dir(path)) == filepath.Dir(workspace.ProjectSettings):
-		scope = workspace.ProjectScope
+		scope = settings.ProjectScope
 	default:
 		return "", scope, path, false
 	}
@@ -62,7 +63,7 @@ var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has ch
 // that is open it is found out once for each version and what is known beside it,
 // and no more when there is a newer version: the error is errSuperseded then, or
 // ctx's.
-func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string, scope workspace.Scope,
+func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string, scope settings.Scope,
 	path string) ([]workspace.SettingsFinding, error) {
 	d, open := a.Snapshot.Document(name)
 	if !open {
@@ -152,13 +153,13 @@ func (c *settingsCheck) failed() bool {
 
 // diagnoseSettings returns what is wrong with a settings file of settingsFile: a
 // project's stands over the person's own, as that is on the disk. The error is ctx's.
-func (a *Query) diagnoseSettings(ctx context.Context, text string, scope workspace.Scope,
+func (a *Query) diagnoseSettings(ctx context.Context, text string, scope settings.Scope,
 	path string) ([]workspace.SettingsFinding, error) {
 	source := workspace.SettingsSource{Scope: scope, File: path, Content: []byte(text)}
 	var under []workspace.SettingsSource
-	if own := workspace.CanonicalPath(a.h.daemon.Knowledge.Settings); scope != workspace.UserScope {
+	if own := workspace.CanonicalPath(a.h.daemon.Knowledge.Settings); scope != settings.UserScope {
 		if text, ok := settingsText(own); ok {
-			under = append(under, workspace.SettingsSource{Scope: workspace.UserScope, File: own,
+			under = append(under, workspace.SettingsSource{Scope: settings.UserScope, File: own,
 				Content: []byte(text)})
 		}
 	}
@@ -167,8 +168,8 @@ func (a *Query) diagnoseSettings(ctx context.Context, text string, scope workspa
 
 // settingsFolder returns the folder that a settings file of settingsFile holds in,
 // "" for the person's, as settingsNames takes it.
-func settingsFolder(path string, scope workspace.Scope) string {
-	if scope == workspace.UserScope {
+func settingsFolder(path string, scope settings.Scope) string {
+	if scope == settings.UserScope {
 		return ""
 	}
 	return filepath.Dir(filepath.Dir(path))

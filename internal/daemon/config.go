@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -19,11 +20,11 @@ func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf
 // The error is of kind fault.NotFound for a key that there is not, fault.Invalid for a
 // value that the setting cannot have, fault.Denied where the scope cannot say it, and else
 // that of the file, which then is as before.
-func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Scope, key string,
+func (b *daemon) setValue(ctx context.Context, folder string, scope settings.Scope, key string,
 	raw []byte) (file string, err error) {
 	const op = "daemon.setValue"
 	before := b.values(folder)
-	if scope == workspace.ProjectScope {
+	if scope == settings.ProjectScope {
 		before = b.values("") // a limit that the project lowered itself it may raise again
 	}
 	value, err := before.Check(key, raw, scope)
@@ -32,7 +33,7 @@ func (b *daemon) setValue(ctx context.Context, folder string, scope workspace.Sc
 	}
 	path := strings.Split(key, ".")
 	switch {
-	case scope == workspace.UserScope:
+	case scope == settings.UserScope:
 		file = b.userSettings()
 		err = workspace.SetKey(ctx, file, path, value)
 	case folder == "":

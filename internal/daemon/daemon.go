@@ -272,7 +272,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 	b.setTable(settings.table)
 	notes := b.problems(b.first)
 	traces := b.newTracer()
-	store := session.New(b.sessions(settings.persistent && !inMemory, traces))
+	store := session.New(b.sessions(settings.runs.ContextPersistence && !inMemory, traces))
 	b.memory = memory{limit: c.Memory, now: c.Now, shed: b.settings.forget}
 	b.mcp = b.newServers()
 	hooks := b.newHooks()
@@ -344,7 +344,7 @@ func (b *daemon) agentsConfig(store *session.Store, traces *export.Tracer, hooks
 		ExplainHooks: b.explainHooks, Skills: b.skills,
 		Agents: b.registry.Snapshot, Sessions: store, Table: b.table, Provider: b.provider,
 		Tools: b.tools(), Folders: b.folders.paths, Trusted: b.trusted, TrustError: b.trustError,
-		Settings: func(folder string) agents.Settings { return b.settingsOf(folder).runs },
+		Settings: func(folder string) *agents.Settings { return &b.settingsOf(folder).runs },
 		Approval: b.approval(), Environ: process.Environ(b.Environ), Now: b.Now, Log: b.Log,
 		Home: workspace.CanonicalPath(b.env("HOME")), State: workspace.CanonicalPath(b.Home),
 		Admit: b.memory.admit, Mask: b.Secrets,
@@ -423,8 +423,8 @@ func (b *daemon) knowledge() language.Knowledge {
 		Servers:      b.servers,
 		Home:         b.Home,
 		Settings:     b.userSettings(),
-		DefaultScope: func(folder string) string { return b.settingsOf(folder).scope },
-		InlineAnswer: func(folder string) string { return b.settingsOf(folder).answer },
+		DefaultScope: func(folder string) string { return b.settingsOf(folder).runs.DefaultScope },
+		InlineAnswer: func(folder string) string { return b.settingsOf(folder).runs.InlineAnswer },
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/handlers"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -317,13 +318,13 @@ func TestSettingsReachTheRuns(t *testing.T) {
 	if c := s.Compression; !c.Enabled || c.Threshold != 0.4 || c.Preserve != 0.2 || c.Model != "pro" {
 		t.Errorf("%+v", c)
 	}
-	if s.MaxContextTokens != 7 || !s.MemoryOnly || !s.DisableLoopDetection || s.Limits.ModelCalls != 3 || s.Limits.Live != 8 {
+	if s.MaxContextTokens != 7 || s.ContextPersistence || !s.Model.DisableLoopDetection || s.Limits.ModelCalls != 3 || s.Limits.Live != 8 {
 		t.Errorf("%+v", s)
 	}
 	if len(s.Routes) != 2 || s.Routes[0].Model != "pro" || s.Routes[0].When.Mode != "task" || s.Routes[1].Model != "flash" {
 		t.Errorf("%+v", s.Routes)
 	}
-	if o := s.Overrides["one"]; len(o) != 2 || o[0].Project || o[0].File != user || o[0].Line != 2 || !o[1].Project || string(o[1].JSON) != `{"enabled":false}` {
+	if o := s.Overrides["one"]; len(o) != 2 || o[0].Origin.String() != user+":2" || o[0].Origin.Scope != settings.UserScope || o[1].Origin.Scope != settings.ProjectScope || string(o[1].JSON) != `{"enabled":false}` {
 		t.Errorf("%+v", o)
 	}
 	for _, want := range []string{

@@ -18,6 +18,7 @@ import (
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/extensions/skill"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -59,10 +60,10 @@ func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bun
 func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, folder string) map[string]string {
 	bundled := make(map[string]string)
 	for _, of := range bundles {
-		origin := workspace.Origin{Scope: workspace.UserScope,
+		origin := settings.Origin{Scope: settings.UserScope,
 			File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
 		if of.Project != "" {
-			origin.Scope = workspace.ProjectScope
+			origin.Scope = settings.ProjectScope
 		}
 		for name, raw := range of.Servers(folder, b.lookup(of.Project != "")) {
 			if _, taken := all.MCPServers[name]; taken {
@@ -70,10 +71,10 @@ func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, f
 			}
 			if len(bundled) == 0 {
 				if all.MCPServers = maps.Clone(all.MCPServers); all.MCPServers == nil {
-					all.MCPServers = make(map[string]workspace.Raw)
+					all.MCPServers = make(map[string]settings.Raw)
 				}
 			}
-			all.MCPServers[name] = workspace.Raw{JSON: raw, Origin: origin}
+			all.MCPServers[name] = settings.Raw{JSON: raw, Origin: origin}
 			bundled[name] = of.Folder
 		}
 	}
@@ -88,10 +89,9 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 			if err != nil {
 				continue // texts can always be written
 			}
-			at := workspace.Origin{Scope: workspace.UserScope,
+			at := settings.Origin{Scope: settings.UserScope,
 				File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
-			s.noting(explanation.Origin{What: "the extension " + of.Name},
-				func() { s.exclude(workspace.Raw{JSON: raw, Origin: at}, in) })
+			s.exclude(settings.Raw{JSON: raw, Origin: at}, explanation.Origin{What: "the extension " + of.Name}, in)
 		}
 	}
 }
@@ -104,10 +104,10 @@ func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder st
 		if raw == nil || s.noHooks {
 			continue
 		}
-		origin := workspace.Origin{Scope: workspace.UserScope,
+		origin := settings.Origin{Scope: settings.UserScope,
 			File: filepath.Join(of.Dir, "hooks", "hooks.json"), Line: 1, Column: 1}
 		if of.Project != "" {
-			origin.Scope = workspace.ProjectScope
+			origin.Scope = settings.ProjectScope
 		}
 		variables := of.Variables(folder)
 		lookup := func(name string) (string, bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -18,7 +19,7 @@ import (
 type describedHook struct {
 	hook.Described
 	raw    []byte // the hooks of its event, as they are written
-	origin workspace.Origin
+	origin settings.Origin
 	bundle string // the folder of the extension that it comes with; "" = none
 }
 
@@ -45,7 +46,7 @@ func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 	sections := all.Lookup("hooks")
 	kept := slices.Repeat([][]describedHook{nil}, len(sections))
 	for i, raw := range sections { // the person's are first
-		project := raw.Origin.Scope == workspace.ProjectScope
+		project := raw.Origin.Scope == settings.ProjectScope
 		list, names := hook.Parse(raw.JSON, project, b.lookup(project))
 		if !project {
 			s.hooksOff = append(s.hooksOff, names...)
@@ -95,7 +96,7 @@ func (h describedHook) same(other describedHook) bool {
 }
 
 // ignoreHook notes that a hook cannot be run.
-func (s *folderSettings) ignoreHook(origin workspace.Origin, d hook.Described) {
+func (s *folderSettings) ignoreHook(origin settings.Origin, d hook.Described) {
 	what := "it is not run"
 	if d.Gates() {
 		what = "until it is corrected, it blocks what it is to check"
@@ -159,7 +160,7 @@ func (b *daemon) explainHooks(folder string) []explanation.Reference {
 	}
 	for _, h := range hooks {
 		r := explanation.Reference{Name: h.Name, Known: h.Problem == "", Text: h.Summary(),
-			Origin: origin(h.origin, "hooks."+h.Key)}
+			Origin: explanation.OriginOf("hooks."+h.Key, h.origin)}
 		if h.Problem != "" {
 			r.Text += "; cannot be run: " + h.Problem
 		} else if h.Project {

@@ -21,6 +21,6 @@ func (b *daemon) memories() longterm.Keeper {
 			}
 			return workspace.MakePrivate(dir)
 		}}),
-		"redis": redis.New(func() string { return b.settingsOf(b.first).redis }),
+		"redis": redis.New(func() string { return b.settingsOf(b.first).runs.Redis }),
 	}
 }

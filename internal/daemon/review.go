@@ -364,3 +364,17 @@ func (b *daemon) standing(folder string) string {
 	}
 	return all.String()
 }
+
+// unreviewed reports whether a project's agent runs though the person has not
+// looked at it: its folder is trusted for this process only, and no record
+// approves the file as it is.
+func (b *daemon) unreviewed(d *definition.Definition) bool {
+	if d.Scope != definition.Project || !b.trusted(d.Folder) {
+		return false
+	}
+	of := b.recordedBasis(d.Folder)
+	if of.reviewed && !b.Trust {
+		return false // what no record approves does not run there
+	}
+	return !of.reviewed || !of.approves(d)
+}

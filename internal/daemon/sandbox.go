@@ -23,11 +23,11 @@ type sandboxes struct {
 // of returns the sandbox of settings.
 func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
 	home := workspace.CanonicalPath((&daemon{Config: c}).env("HOME"))
-	settings := all.Tools.Sandbox
+	confined := all.Tools.Sandbox
 	config := sandbox.Config{
-		Mode: sandbox.Mode(settings.Mode.Value), Home: home, State: workspace.CanonicalPath(c.state()),
+		Mode: sandbox.Mode(confined.Mode), Home: home, State: workspace.CanonicalPath(c.state()),
 		Environ: process.Environ(c.Environ),
-		Read:    expandAll(settings.Read.Value, home), Write: expandAll(settings.Write.Value, home),
+		Read:    expandAll(confined.Read, home), Write: expandAll(confined.Write, home),
 	}
 	key := fmt.Sprintf("%+v", config)
 	s.mu.Lock()

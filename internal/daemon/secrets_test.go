@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -73,7 +74,7 @@ func TestSecretsOfTheSettings(t *testing.T) {
 		  "hooks": {"BeforeTool": [{"hooks": [{"command": "x", "env": {"C_TOKEN": "hook-token1"}}]}]}}`,
 		`{"env": {"GEMINI_API_KEY": "the third key3"}}`, `{"env": 7}`,
 	} {
-		s.read(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(text)}))
+		s.read(workspace.MergeSettings(workspace.SettingsSource{Scope: settings.UserScope, File: "u", Content: []byte(text)}))
 	}
 	in := "the first key1, the second key2, the third key3, some editor, provider1, server-token1, $TOKEN-of-env, header-token1, application/json, argument, hook-token1"
 	got := string(s.MaskKnown([]byte(in)))

@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/process"
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -71,28 +72,28 @@ func (b *daemon) serversOf(folder string) []mcp.Server {
 	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
 		return nil
 	}
-	settings := b.settingsOf(folder)
-	all := settings.values.MCPServers
+	held := b.settingsOf(folder)
+	all := held.values.MCPServers
 	if len(all) == 0 {
 		return nil
 	}
 	trusted := b.trusted(folder)
 	active := make(map[string]bool) // bundles by now, by folder
-	if len(settings.bundled) > 0 {
+	if len(held.bundled) > 0 {
 		for _, of := range b.activeBundles(b.ctx, folder) {
 			active[of.Folder] = true
 		}
 	}
 	var brings []workspace.TrustItem
 	if slices.ContainsFunc(slices.Collect(maps.Values(all)),
-		func(r workspace.Raw) bool { return r.Origin.Scope == workspace.ProjectScope }) {
+		func(r settings.Raw) bool { return r.Origin.Scope == settings.ProjectScope }) {
 		brings = workspace.ReadServers(b.ctx, folder)
 	}
 	var list []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
-		from, bundled := settings.bundled[name]
-		project := raw.Origin.Scope == workspace.ProjectScope
+		from, bundled := held.bundled[name]
+		project := raw.Origin.Scope == settings.ProjectScope
 		var item workspace.TrustItem
 		if i := slices.IndexFunc(brings,
 			func(item workspace.TrustItem) bool { return item.Name == workspace.ServerItem(name) }); project && i >= 0 {

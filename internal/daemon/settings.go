@@ -12,34 +12,31 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/agentls/agentls/agents"
+	"github.com/agentls/agentls/agents/authority"
+	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/extensions/bundle"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
 // folderSettings is what the settings say for one folder.
 // Nobody changes it once settingsOf has returned it.
 type folderSettings struct {
-	runs   agents.Settings
-	table  []model.Entry     // rows that the person adds to the table of models
-	env    map[string]string // the person's variables for models; see [modelVariables]
-	vertex bool              // the person signs in at Vertex AI
-	// Sessions are kept on disk.
-	persistent bool
-	retention  session.Retention // of sessions; the zero one keeps all
-	servers    []language.Server // of mcpServers, by name
-	described  []language.Server // those of the folder, where it is not trusted
-	hooks      []describedHook   // in the order in which they are run
-	noHooks    bool              // the person has switched all hooks off
-	hooksOff   []string          // names of hooks that the person has switched off
-	redis      string            // agents.memory.redis
-	scope      string            // of new agents
-	answer     string            // of inline commands: where it goes
+	runs      agents.Settings
+	table     []model.Entry     // rows that the person adds to the table of models
+	env       map[string]string // the person's variables for models; see [modelVariables]
+	vertex    bool              // the person signs in at Vertex AI
+	retention session.Retention // of sessions; the zero one keeps all
+	servers   []language.Server // of mcpServers, by name
+	described []language.Server // those of the folder, where it is not trusted
+	hooks     []describedHook   // in the order in which they are run
+	noHooks   bool              // the person has switched all hooks off
+	hooksOff  []string          // names of hooks that the person has switched off
 	// As they are written, with defaults and origins.
 	values  *workspace.Settings
 	bundles []*bundle.Bundle  // that took effect when this was read
@@ -84,6 +81,7 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 	}
 	if b.Apart {
 		clear(all.MCPServers)
+		all.Tracing = settings.Tracing{}
 	}
 	bundles := b.activeBundles(b.ctx, folder)
 	bundled := b.addBundles(all, bundles, folder)
@@ -120,15 +118,12 @@ func (b *daemon) userSettings() string { return filepath.Join(b.Home, "settings.
 // translate puts the settings of a folder into the words of agents.
 // It starts nothing. Texts that quote what is written are masked before anybody sees them.
 func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettings {
-	a := all.Agents
 	s := &folderSettings{
-		persistent: a.ContextPersistence.Value,
-		runs:       b.runSettings(all),
+		runs:   agents.Settings{Values: all.Values, Sandbox: b.boxes.of(b.Config, all)},
+		values: all,
 	}
-	s.values = all
-	s.readOrigins(all)
 	s.readTools(all, places{home: b.env("HOME"), folder: folder, workspace: append(b.folders.paths(), folder)})
-	for _, path := range all.Security.AdditionalFolders.Value {
+	for _, path := range all.Security.AdditionalFolders {
 		if canonical, err := workspace.Canonical(expandHome(path, b.env("HOME"))); err == nil {
 			s.runs.AdditionalFolders = append(s.runs.AdditionalFolders, canonical)
 		} else {
@@ -137,8 +132,8 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 	}
 	for _, raw := range all.Model.Routes {
 		if route, err := model.ParseRoute(raw.JSON); err == nil {
+			route.Origin = raw.Origin
 			s.runs.Routes = append(s.runs.Routes, route)
-			s.runs.Origins.Routes = append(s.runs.Origins.Routes, origin(raw.Origin, "model.routes"))
 		} else {
 			s.ignore(raw.Origin, "model.routes", err)
 		}
@@ -150,25 +145,18 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 			s.ignore(raw.Origin, "model.table", err)
 		}
 	}
-	for name, list := range a.Overrides {
-		for _, raw := range list {
-			s.runs.Overrides[name] = append(s.runs.Overrides[name], agents.Override{
-				JSON: raw.JSON, Project: raw.Origin.Scope == workspace.ProjectScope, File: raw.Origin.File,
-				Line: raw.Origin.Line,
-			})
-		}
-	}
-	s.retention = session.Retention{Days: a.Retention.Days.Value, MaxSessions: a.Retention.MaxSessions.Value,
-		Pinned: a.Retention.Pinned.Value}
+	s.retention = session.Retention{Days: all.Retention.Days, MaxSessions: all.Retention.MaxSessions,
+		Pinned: all.Retention.Pinned}
 	if slices.ContainsFunc(all.Problems, func(p workspace.SettingsProblem) bool {
 		return strings.HasPrefix(p.Key, "agents.retention") && p.File == b.userSettings()
 	}) {
 		s.retention = session.Retention{} // what was meant is not known, and what is erased is gone
 	}
-	s.redis = a.Redis.Value
-	s.scope, s.answer = a.DefaultScope.Value, a.Inline.Answer.Value
 	for _, name := range slices.Sorted(maps.Keys(all.MCPServers)) {
-		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(all.MCPServers[name].JSON)})
+		raw := all.MCPServers[name]
+		s.servers = append(s.servers, language.Server{Name: name, Summary: serverSummary(raw.JSON)})
+		s.runs.Servers = append(s.runs.Servers, authority.Server{Name: name,
+			Origin: explanation.OriginOf("mcpServers."+name, raw.Origin)})
 	}
 	s.readProvider(all)
 	if !b.Apart {
@@ -188,50 +176,6 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 		}
 	}
 	return s
-}
-
-// runSettings is what the settings' own values say about runs.
-func (b *daemon) runSettings(all *workspace.Settings) agents.Settings {
-	a, limits, sums := all.Agents, all.Agents.Limits, all.Agents.Compression
-	return agents.Settings{
-		Model: all.Model.Name.Value, FallbackModels: a.FallbackModels.Value,
-		ConfirmationTimeout: time.Duration(a.ConfirmationTimeout.Value) * time.Second,
-		Critical:            all.Security.Critical.Value == "ask",
-		MemoryOnly:          !a.ContextPersistence.Value,
-		Sandbox:             b.boxes.of(b.Config, all),
-		Compression: agents.Compression{
-			Enabled: sums.Enabled.Value, Threshold: sums.Threshold.Value, Preserve: sums.Preserve.Value,
-			Model: sums.Model.Value,
-		},
-		MaxContextTokens: a.MaxContextTokens.Value, MaxHandoffDepth: a.MaxHandoffDepth.Value,
-		Limits: agents.Limits{
-			ModelCalls: limits.ModelCalls.Value, Depth: limits.Depth.Value, Live: limits.Live.Value,
-			Runs: limits.Runs.Value, InputTokens: limits.InputTokens.Value,
-		},
-		Routing:              routing(all),
-		Tracing:              b.tracing(all),
-		DisableLoopDetection: all.Model.DisableLoopDetection.Value,
-		ShortOutput:          a.ShellOutput.Value,
-		Overrides:            make(map[string][]agents.Override, len(a.Overrides)),
-		Origins:              new(agents.Origins),
-	}
-}
-
-// routing returns what settings say about picking an agent.
-func routing(all *workspace.Settings) agents.Routing {
-	r := all.Agents.Routing
-	into := agents.Routing{
-		Enabled: r.Enabled.Value, Strategy: r.Strategy.Value, Threshold: r.Threshold.Value, Model: r.Model.Value,
-		Timeout: time.Duration(r.Timeout.Value) * time.Millisecond, Fallback: r.Fallback.Value,
-		DefaultAgent: r.DefaultAgent.Value,
-		Auto:         all.Agents.AutoRoute.Value, Origins: make(map[string]string),
-	}
-	for _, e := range all.Effective() {
-		if key, ok := strings.CutPrefix(e.Key, "agents.routing."); ok && e.Origin.Scope != workspace.DefaultScope {
-			into.Origins[key] = e.Origin.String()
-		}
-	}
-	return into
 }
 
 // serverSummary says what an MCP server is: its description, its command or its
@@ -271,11 +215,11 @@ func expandHome(path, home string) string {
 
 // ignore notes that an element of a list does not count.
 // key names the list in the problem.
-func (s *folderSettings) ignore(origin workspace.Origin, key string, err error) {
+func (s *folderSettings) ignore(origin settings.Origin, key string, err error) {
 	s.problems = append(s.problems, at(origin, fmt.Sprintf("%s: %v; it is ignored", key, err)))
 }
 
 // at puts the place before a problem.
-func at(o workspace.Origin, text string) string {
+func at(o settings.Origin, text string) string {
 	return fmt.Sprintf("%s:%d:%d: %s", o.File, o.Line, o.Column, text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/editortest"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -84,7 +85,7 @@ func TestSEC140RulesOfOtherSpellings(t *testing.T) {
 		{"ShellTool(rm)", bash("ls"), false},
 	} {
 		b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
-		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(`{"tools": {"exclude": ["` + c.entry + `"]}}`)}), filepath.Join(root, "w"))
+		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: settings.UserScope, File: "u", Content: []byte(`{"tools": {"exclude": ["` + c.entry + `"]}}`)}), filepath.Join(root, "w"))
 		if len(s.runs.Deny) != 1 {
 			t.Errorf("%s: %+v, %v", c.entry, s.runs.Deny, s.problems)
 		} else if got := s.runs.Deny[0].Denies(c.plan, filepath.Join(root, "w")); got != c.want {
@@ -113,7 +114,7 @@ func TestSEC20ARuleRevealsWhatThePersonNamed(t *testing.T) {
 	} {
 		b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"HOME=" + root}}}
 		b.folders.set([]workspace.Folder{{Name: "w", Path: filepath.Join(root, "w"), Canonical: filepath.Join(root, "w")}})
-		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: workspace.UserScope, File: "u", Content: []byte(`{"tools": {"allowed": ["read_file(~/` + path + `)"]}}`)}), "")
+		s := b.translate(workspace.MergeSettings(workspace.SettingsSource{Scope: settings.UserScope, File: "u", Content: []byte(`{"tools": {"allowed": ["read_file(~/` + path + `)"]}}`)}), "")
 		got := strings.Join(s.runs.Reveal, " ")
 		if want != "" {
 			want = filepath.Join(root, want)

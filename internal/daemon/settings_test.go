@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentls/agentls/agents/tool/builtin"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -19,8 +20,8 @@ func translated(t *testing.T, home, user, project string) *folderSettings {
 	t.Helper()
 	var sources []workspace.SettingsSource
 	for _, s := range []workspace.SettingsSource{
-		{Scope: workspace.UserScope, File: "user.json", Content: []byte(user)},
-		{Scope: workspace.ProjectScope, File: "project.json", Content: []byte(project)},
+		{Scope: settings.UserScope, File: "user.json", Content: []byte(user)},
+		{Scope: settings.ProjectScope, File: "project.json", Content: []byte(project)},
 	} {
 		if len(s.Content) > 0 {
 			sources = append(sources, s)
@@ -80,14 +81,17 @@ func TestSettingsOfTools(t *testing.T) {
 		{project: `{"tools": {"core": []}}`, exclude: without()},
 	} {
 		s := translated(t, home, c.user, c.project)
-		var deny, allow []string
+		var exclude, deny, allow []string
+		for _, list := range s.runs.Exclude {
+			exclude = append(exclude, list.Names...)
+		}
 		for _, r := range s.runs.Deny {
 			deny = append(deny, fmt.Sprintf("%s %s %s", r.Tool, r.Words, r.Path))
 		}
 		for _, r := range s.runs.Allow {
 			allow = append(allow, strings.ReplaceAll(fmt.Sprintf("%s %s %s", r.Tool, r.Words, r.Path), home, "~"))
 		}
-		got := [4]string{sorted(s.runs.Exclude), strings.Join(deny, "; "), strings.Join(allow, "; "), strings.ReplaceAll(strings.Join(s.runs.Reveal, " "), home, "~")}
+		got := [4]string{sorted(exclude), strings.Join(deny, "; "), strings.Join(allow, "; "), strings.ReplaceAll(strings.Join(s.runs.Reveal, " "), home, "~")}
 		if d := cmp.Diff([4]string{sorted(strings.Fields(c.exclude)), c.deny, c.allow, c.reveal}, got); d != "" {
 			t.Errorf("%s %s: %s", c.user, c.project, d)
 		}

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/tool/builtin"
 	"github.com/agentls/agentls/internal/dial"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -30,36 +32,39 @@ type places struct {
 // denied, whatever is riskier than reading is (SEC-140).
 func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 	if all.Unclear != "" {
-		s.noting(explanation.Origin{What: "settings that cannot be read"}, func() {
-			s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true,
-				Text: "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")"})
-		})
+		s.runs.Deny = append(s.runs.Deny, tool.Rule{Tool: "*", Above: true,
+			Text:   "that nothing but reading runs until it is known what the settings deny (" + all.Unclear + ")",
+			Origin: explanation.Origin{What: "settings that cannot be read"}})
 	}
 	for _, list := range all.Lists("tools", "exclude") {
 		for _, raw := range list {
-			s.noting(origin(raw.Origin, "tools.exclude"), func() { s.exclude(raw, in) })
+			s.exclude(raw, explanation.OriginOf("tools.exclude", raw.Origin), in)
 		}
 	}
 	for _, list := range all.Lists("tools", "core") {
-		s.noting(listOrigin(list, all.Tools.Core.Origin, "tools.core"), func() { s.narrow(list) })
+		from := all.Origins["tools.core"]
+		if len(list) > 0 {
+			from = list[0].Origin
+		}
+		s.narrow(list, explanation.OriginOf("tools.core", from))
 	}
 	for _, list := range all.Lists("tools", "sandbox", "allowedHosts") { // a project's has none any more
 		for _, raw := range list {
 			s.allowHost(raw)
 		}
 	}
-	if all.Tools.Allowed.Origin.Scope != workspace.UserScope {
+	if all.Origins["tools.allowed"].Scope != settings.UserScope {
 		return
 	}
 	for _, list := range all.Lists("tools", "allowed") { // a project's has none any more
 		for _, raw := range list {
-			s.noting(origin(raw.Origin, "tools.allowed"), func() { s.allow(raw, in) })
+			s.allow(raw, in)
 		}
 	}
 }
 
 // allowHost reads an entry of tools.sandbox.allowedHosts.
-func (s *folderSettings) allowHost(raw workspace.Raw) {
+func (s *folderSettings) allowHost(raw settings.Raw) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already
@@ -72,10 +77,10 @@ func (s *folderSettings) allowHost(raw workspace.Raw) {
 	s.runs.Hosts = append(s.runs.Hosts, host)
 }
 
-// exclude reads an entry of tools.exclude. One that cannot be read denies its
+// exclude reads an entry of tools.exclude, which comes from a place. One that cannot be read denies its
 // whole tool, and one of a tool that is not known but by its name is a shell
 // denies such commands of bash.
-func (s *folderSettings) exclude(raw workspace.Raw, in places) {
+func (s *folderSettings) exclude(raw settings.Raw, from explanation.Origin, in places) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already
@@ -92,7 +97,7 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 	case err != nil:
 		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err,
 			name)))
-		s.runs.Exclude = append(s.runs.Exclude, meant)
+		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{meant}, Origin: from})
 		return
 	case !known && likely:
 		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name,
@@ -102,7 +107,7 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 		if likely {
 			text = meant
 		}
-		s.runs.Exclude = append(s.runs.Exclude, text)
+		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{text}, Origin: from})
 		return
 	}
 	if !known && !likely {
@@ -113,6 +118,7 @@ func (s *folderSettings) exclude(raw workspace.Raw, in places) {
 		rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
 		rule.Also = in.resolveLinks(rule.Path)
 	}
+	rule.Origin = from
 	s.runs.Deny = append(s.runs.Deny, rule)
 }
 
@@ -175,7 +181,7 @@ func (in places) resolveLinks(pattern string) []string {
 // allow reads an entry of tools.allowed. One that names a file, whole and by
 // itself, lets agents read it though it holds credentials.
 // What cannot be read permits nothing.
-func (s *folderSettings) allow(raw workspace.Raw, in places) {
+func (s *folderSettings) allow(raw settings.Raw, in places) {
 	var text string
 	if json.Unmarshal(raw.JSON, &text) != nil {
 		return // the list has a problem already, and does not count
@@ -206,6 +212,7 @@ func (s *folderSettings) allow(raw workspace.Raw, in places) {
 		rule.Path = filepath.ToSlash(file)
 		s.runs.Reveal = append(s.runs.Reveal, file)
 	}
+	rule.Origin = explanation.OriginOf("tools.allowed", raw.Origin)
 	s.runs.Allow = append(s.runs.Allow, rule)
 }
 
@@ -242,9 +249,9 @@ func (in places) checkRedirect(file string) error {
 	return nil
 }
 
-// narrow reads a list of tools.core: what is built in and not in it is not
+// narrow reads a list of tools.core, which comes from a place: what is built in and not in it is not
 // offered. An entry with an argument is none that a list of tools can say.
-func (s *folderSettings) narrow(list []workspace.Raw) {
+func (s *folderSettings) narrow(list []settings.Raw, from explanation.Origin) {
 	var core []string
 	for _, raw := range list {
 		var text string
@@ -261,9 +268,13 @@ func (s *folderSettings) narrow(list []workspace.Raw) {
 		}
 		core = append(core, rule.Tool)
 	}
+	var missing []string
 	for _, t := range (builtin.Config{}).Tools() {
 		if name := t.Spec().Name; !tool.AnyGives(core, name) {
-			s.runs.Exclude = append(s.runs.Exclude, name)
+			missing = append(missing, name)
 		}
+	}
+	if len(missing) > 0 {
+		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: missing, Origin: from})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/agentls/agentls/agents/trace/export"
-	"github.com/agentls/agentls/workspace"
 )
 
 // newTracer returns who passes the traces of runs on.
@@ -17,18 +16,4 @@ func (b *daemon) newTracer() *export.Tracer {
 		Mask:  b.Secrets.MaskAll,
 		Proxy: http.ProxyFromEnvironment, Version: b.Version, Now: b.Now, Log: b.Log,
 	})
-}
-
-// tracing returns what settings say of traces.
-func (b *daemon) tracing(all *workspace.Settings) export.Options {
-	if b.Apart {
-		return export.Options{}
-	}
-	t := all.Agents.Tracing
-	o := export.Options{Enabled: t.Enabled.Value, Backend: t.Backend.Value, Events: t.Events.Value,
-		SampleRate: t.SampleRate.Value}
-	if t.CaptureContent.Origin.Scope != workspace.DefaultScope {
-		o.Content = &t.CaptureContent.Value
-	}
-	return o
 }

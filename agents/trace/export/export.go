@@ -35,21 +35,11 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/trace"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // Options say what is done with the trace of a run. The zero value traces nothing.
-type Options struct {
-	// Runs are traced.
-	Enabled bool
-	Backend string   // file, console, otlp, langsmith
-	Events  []string // of llm, tool, handoff, guardrail, route
-	// The share of sessions, 0 to 1. It is drawn once for each session, so that one is traced whole
-	// or not at all.
-	SampleRate float64
-	// Whether prompts, arguments and results are in it (captureContent); nil = files and the
-	// console have them, what is sent has not.
-	Content *bool
-}
+type Options settings.Tracing
 
 // Over returns the options with what an agent says instead. t is that of the agent's
 // file, nil for none. An agent that comes with a project may lower what is sent to
@@ -78,7 +68,7 @@ func (o Options) Over(t *definition.Tracing) Options {
 		o.SampleRate = *t.SampleRate
 	}
 	if t.CaptureContent != nil {
-		o.Content = t.CaptureContent
+		o.CaptureContent = t.CaptureContent
 	}
 	return o
 }
@@ -95,8 +85,8 @@ func (o Options) For(asked *bool) Options {
 
 // content reports whether traces have what was said.
 func (o Options) content() bool {
-	if o.Content != nil {
-		return *o.Content
+	if o.CaptureContent != nil {
+		return *o.CaptureContent
 	}
 	return o.Backend == "file" || o.Backend == "console"
 }

@@ -111,7 +111,7 @@ func TestFile(t *testing.T) {
 	b := newBed(t, nil)
 	b.run("a", export.Options{Enabled: true, Backend: "file", Events: all, SampleRate: 1})
 	b.run("b", export.Options{Backend: "file", Events: all, SampleRate: 1})
-	b.run("c", export.Options{Enabled: true, Backend: "file", Events: []string{"tool"}, SampleRate: 1, Content: new(false)})
+	b.run("c", export.Options{Enabled: true, Backend: "file", Events: []string{"tool"}, SampleRate: 1, CaptureContent: new(false)})
 	b.close()
 	whole := []string{"agent_start", "llm_call", "tool_call", "agent_complete"}
 	events := b.file()
@@ -220,7 +220,7 @@ func TestCollector(t *testing.T) {
 			})
 			o := export.Options{Enabled: true, Backend: c.backend, Events: all, SampleRate: 1}
 			if content {
-				o.Content = &content
+				o.CaptureContent = &content
 			}
 			b.run("a", o)
 			b.close()
@@ -290,7 +290,7 @@ func TestAgentsSayMore(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := o.Over(&definition.Tracing{Enabled: new(true), Events: []string{"llm"}, Backend: "console", SampleRate: new(0.5), CaptureContent: new(false)})
-	if !got.Enabled || len(got.Events) != 1 || got.Backend != "console" || got.SampleRate != 0.5 || *got.Content {
+	if !got.Enabled || len(got.Events) != 1 || got.Backend != "console" || got.SampleRate != 0.5 || *got.CaptureContent {
 		t.Errorf("%+v", got)
 	}
 }

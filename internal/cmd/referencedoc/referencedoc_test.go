@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/cmd/documents"
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -90,7 +91,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := workspace.SettingsSource{File: "settings.json", Scope: workspace.UserScope, Content: []byte(settingsExample)}
+	source := workspace.SettingsSource{File: "settings.json", Scope: settings.UserScope, Content: []byte(settingsExample)}
 	findings, err := workspace.DiagnoseSettings(t.Context(), source, workspace.SettingsNames{})
 	if err != nil {
 		t.Fatal(err)
