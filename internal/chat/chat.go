@@ -10,6 +10,25 @@
 //
 // Everything is shown in the order in which it was told. While a question is open
 // nothing else is: it waits until the question has its answer.
+//
+// # Goroutines
+//
+// [Chat.Run] has bubbletea's loop, which alone touches the screen (model.go): it
+// changes by messages, and tests send it these without a terminal. Everything that a
+// chat is told goes into one queue, which the loop takes at most every frame, so a
+// stream of small pieces costs a few redrawings; the teller never waits for the
+// terminal. Questions are the exception: whoever asks one waits for the person.
+//
+// # What scrolls by
+//
+// What was said or done is an item. While it goes on it is drawn anew below; when it is
+// whole it is printed once, above, and belongs to the terminal's own scrollback, where
+// nothing changes it any more. An item that is whole overtakes those that go on.
+//
+// TestSEC80AQuestionHasTheScreen holds what a question owns, TestWhatIsRenderedIsSafe
+// that no text of a model reaches the terminal as anything but text, TestALongStream
+// what a stream costs, and TestItFitsTheScreen that the live part never exceeds the
+// screen.
 package chat
 
 import (
@@ -29,13 +48,17 @@ import (
 // Config says what a chat is told about the world. Its functions must return at
 // once: they are called while keys are read.
 type Config struct {
+	// Where keys are read. For [Chat.Suspend] In and Out must be files.
 	In  io.Reader
 	Out io.Writer
-	// Env is the environment, of which the terminal's abilities are read.
+	// Env is the environment, of which the terminal's abilities are read. As os.Environ
+	// has it.
 	Env []string
-	// Submit takes what the person typed.
+	// Submit takes what the person typed. It has no blanks at its ends and is not
+	// empty.
 	Submit func(text string)
-	// Interrupt is called for Ctrl-C, and for Esc while a run goes on.
+	// Interrupt is called for Ctrl-C, and for Esc while a run goes on. It is called
+	// again for each further Ctrl-C.
 	Interrupt func()
 	// Leave is called for Ctrl-D on an empty line.
 	Leave func()
@@ -43,18 +66,21 @@ type Config struct {
 	// It is called beside the reading of keys, and may take its time.
 	Complete func(word string) []Completion
 	// History is what was typed before, the oldest first. Remember keeps what is typed
-	// now; nil keeps nothing.
+	// now; nil keeps nothing. The chat does not change it and shows no more of it than
+	// it is asked for.
 	History  []string
 	Remember func(text string)
 }
 
 // Completion is what a word can become.
 type Completion struct {
-	Text string // in place of the word
+	// In place of the word. It ends with / where more may follow, as the path of a folder.
+	Text string
 	Note string // what it is, in a few words
 }
 
-// Status is the line at the bottom. What is empty is left out.
+// Status is the line at the bottom. What is empty is left out. All of it is shown as
+// text.
 type Status struct {
 	Agent, Model, Mode, Branch, Sandbox string
 	Trust                               string // of the folder, where it is not trusted
@@ -68,18 +94,23 @@ func (s *Status) merge(of Status) {
 
 // Event is something that happened in a run.
 type Event struct {
-	Run   string
-	Below bool   // in a run that another one started
+	// The id of the run.
+	Run string
+	// In a run that another one started. Such events change the status and the calls that are
+	// shown, and not the conversation.
+	Below bool
 	Agent string // who it is about
 	Body  activity.Body
 }
 
-// Chat is one conversation on a terminal.
+// Chat is one conversation on a terminal. Make it with [New]. Its methods may be called
+// from any goroutine, before Run and after it has ended; what comes after is dropped.
 type Chat struct {
 	config  Config
 	program *tea.Program
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// Guarded by mu.
 	queue []tea.Msg
 	wake  chan struct{} // holds one when there is something in the queue
 	done  chan struct{} // closed when the chat has ended
@@ -95,10 +126,13 @@ func New(config Config) *Chat {
 	return c
 }
 
-// frames is how often in a second the screen is drawn at most.
+// frames is how often in a second the screen is drawn at most. The queue is taken about
+// as often (frame).
 const frames = 120
 
-// Run shows the chat until Quit is called or ctx ends. It may be called once.
+// Run shows the chat until Quit is called or ctx ends. It may be called once. It
+// blocks. The terminal is as before when it returns; the error is ctx's where that
+// ended, else the terminal's. Signals are the caller's.
 func (c *Chat) Run(ctx context.Context) error {
 	defer close(c.done)
 	c.program = tea.NewProgram(newModel(c), tea.WithContext(ctx), tea.WithInput(c.config.In),
@@ -145,11 +179,12 @@ func (c *Chat) tell(m tea.Msg) {
 	}
 }
 
-// frame is how often what comes is taken at most: a stream of small pieces is drawn
-// a few times a second, not once for each.
+// frame is how often what comes is taken at most: a stream of small pieces is drawn about 120 times
+// a second, not once for each.
 const frame = 8 * time.Millisecond
 
-// next waits for what comes, and returns it.
+// next waits for what comes, and returns it. last is when the queue was taken last. It
+// is a command of bubbletea's and runs beside the loop.
 func (c *Chat) next(last time.Time) tea.Cmd {
 	return func() tea.Msg {
 		select {
@@ -168,10 +203,12 @@ func (c *Chat) next(last time.Time) tea.Cmd {
 	}
 }
 
-// Event shows what happened in a run.
+// Event shows what happened in a run. Those for which [Shows] is false change the
+// status only.
 func (c *Chat) Event(e Event) { c.tell(eventMsg(e)) }
 
-// Note shows a line about what goes on.
+// Note shows a line about what goes on. One that begins with ERROR or error: is
+// coloured as such.
 func (c *Chat) Note(text string) { c.tell(noteMsg(text)) }
 
 // Output shows what a command printed, as it stands.
@@ -186,15 +223,17 @@ func (c *Chat) Fill(text string) { c.tell(fillMsg(text)) }
 // SetStatus changes the line at the bottom: what is empty stays as it is.
 func (c *Chat) SetStatus(s Status) { c.tell(statusMsg(s)) }
 
-// SetBusy says whether a run goes on.
+// SetBusy says whether a run goes on. The time that is shown counts from then; with
+// false everything that went on is whole.
 func (c *Chat) SetBusy(on bool) { c.tell(busyMsg(on)) }
 
 // Quit ends the chat when everything is shown; last, if there is any, is its last
-// line.
+// line. Run returns afterwards.
 func (c *Chat) Quit(last string) { c.tell(quitMsg{last}) }
 
 // Suspend leaves the terminal to a program, such as the person's editor, until it
-// has ended.
+// has ended. It waits for the program, which reads and writes the terminal itself, and
+// returns its error. It must not be called on the goroutine of Config's functions.
 func (c *Chat) Suspend(run func(in, out *os.File) error) error {
 	done := make(chan error, 1)
 	c.tell(execMsg{run, done})

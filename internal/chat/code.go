@@ -9,7 +9,7 @@ import (
 
 // languages are what highlighting knows of languages: how comments begin, and
 // which words are keywords. It is a sketch that fits most code; text of a language
-// that is not here is shown as it is.
+// that is not here is shown as it is. Adding a language is adding a row.
 var languages = []struct {
 	names    string
 	comments string // a pattern
@@ -58,9 +58,11 @@ type grammar struct {
 	keywords []string
 }
 
-// grammars are compiled when they are first needed, by name.
+// grammars are compiled when they are first needed, by name. The key is the name as it
+// was written, in lower case; several names of one language are compiled each.
 var grammars sync.Map
 
+// grammarOf returns the grammar of a language; nil for one that is not known.
 func grammarOf(language string) *grammar {
 	language = strings.ToLower(language)
 	if known, ok := grammars.Load(language); ok {
@@ -81,7 +83,8 @@ func grammarOf(language string) *grammar {
 }
 
 // highlight returns the lines of code with comments, strings, numbers and
-// keywords in colour. A difference is coloured as one.
+// keywords in colour. A difference is coloured as one. Styles end at each line end, so
+// that a line may be cut out.
 func highlight(code, language string) []string {
 	if language == "diff" || language == "patch" {
 		var lines []string
@@ -137,7 +140,8 @@ func styleOfDiff(line string) style {
 	return ""
 }
 
-// Counts returns how many lines a unified difference adds and takes away.
+// Counts returns how many lines a unified difference adds and takes away. The names of
+// the file are not counted.
 func Counts(patch string) (added, removed int) {
 	for line := range strings.SplitSeq(patch, "\n") {
 		switch styleOfDiff(line) {
@@ -152,7 +156,9 @@ func Counts(patch string) (added, removed int) {
 
 // stableEnd returns how much of a text that is still being written is whole blocks
 // of Markdown: what comes cannot change how these look. It ends behind a blank line
-// outside of code, before a line that is not indented.
+// outside of code, before a line that is not indented. The rest is shown as what goes
+// on. TestFinishedStaysFinished holds that what was let go would come out the same in
+// the whole.
 func stableEnd(text string) int {
 	end, fence, blank := 0, "", false
 	for at := 0; at < len(text); {

@@ -12,7 +12,8 @@ import (
 )
 
 // Shows reports whether a chat shows events of this kind itself; of the others it
-// takes what belongs to the status, and somebody has to say them in words.
+// takes what belongs to the status, and somebody has to say them in words. It depends
+// on the kind of the event and on whether it is of a run below.
 func Shows(e Event) bool {
 	switch e.Body.(type) {
 	case activity.ContentDelta, activity.ThoughtDelta, activity.ToolDelta, activity.ToolState:
@@ -27,7 +28,7 @@ func Shows(e Event) bool {
 	return false
 }
 
-// event takes what happened in a run.
+// event takes what happened in a run. It draws nothing.
 func (m *screen) event(e Event) {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
@@ -82,7 +83,8 @@ func (m *screen) modelOf(e Event, name string) string {
 	return name
 }
 
-// part lets go of what is whole of an answer that is being written.
+// part lets go of what is whole of an answer that is being written. A long answer so
+// scrolls by while it is written, block by block.
 func (m *screen) part() {
 	if len(m.items) == m.shown {
 		return
@@ -111,6 +113,7 @@ func (m *screen) writing(kind kindOfItem, run string) *item {
 	return m.begin(&item{kind: kind, run: run})
 }
 
+// showThought adds a piece of thoughts; a new subject begins a paragraph, and is the item's title.
 func (m *screen) showThought(e Event, b activity.ThoughtDelta) {
 	i := m.writing(thoughtItem, e.Run)
 	if b.Subject != "" && b.Subject != i.title {
@@ -156,7 +159,8 @@ func (m *screen) withdraw(b activity.Retry) {
 	m.items = rest
 }
 
-// find returns the item of a call that goes on; nil where there is none.
+// find returns the item of a call that goes on; nil where there is none. It looks only
+// at what has not scrolled by.
 func (m *screen) find(call string) *item {
 	for _, i := range m.items[m.shown:] {
 		if i.kind == callItem && i.call == call {
@@ -166,7 +170,8 @@ func (m *screen) find(call string) *item {
 	return nil
 }
 
-// call takes a step of a tool call.
+// call takes a step of a tool call. Its item begins when it asks or runs; one that is
+// refused before is shown with its end.
 func (m *screen) call(e Event, b activity.ToolState) {
 	i := m.find(b.Call)
 	if i == nil {
@@ -202,6 +207,7 @@ func (m *screen) call(e Event, b activity.ToolState) {
 	}
 }
 
+// close ends the item of a call.
 func (m *screen) close(i *item) {
 	i.whole, i.took = true, m.elapsedTime(i)
 	m.grow(i, len(i.text))
@@ -230,7 +236,8 @@ func (m *screen) result(i *item, b activity.ToolState) {
 	}
 }
 
-// change shows what a call did to a file with the call.
+// change shows what a call did to a file with the call. A change that the question
+// showed is folded, since the person has read it.
 func (m *screen) change(b activity.FileChanged) {
 	i := m.find(b.Call)
 	if i == nil || b.Patch == "" {
@@ -255,7 +262,9 @@ func (m *screen) wasAsked(patch string) bool {
 	return false
 }
 
-// Subject names a call by its tool and the argument that tells most.
+// Subject names a call by its tool and the argument that tells most. It has the first
+// line of the argument. The name is as the model wrote it where there is such an
+// argument, and must be cleaned before it is printed.
 func Subject(b activity.ToolState) string {
 	var args map[string]any
 	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject

@@ -8,7 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key takes a key: of the pager, of a question, or of the line that is typed.
+// key takes a key: of the pager, of a question, or of the line that is typed. The pager
+// and a question take all keys while they are there, the popup those that move in it.
 func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case m.pager != nil:
@@ -86,7 +87,7 @@ func (m *screen) beforeCursor() string {
 }
 
 // interrupt does what Ctrl-C means: it clears what was typed, else it stops the run
-// or leaves.
+// or leaves. While a run goes on the text stays: it may be for the agent.
 func (m *screen) interrupt() tea.Cmd {
 	if m.input.Value() != "" && !m.busy {
 		m.input.Reset()
@@ -98,7 +99,8 @@ func (m *screen) interrupt() tea.Cmd {
 	return nil
 }
 
-// submit sends what was typed. A backslash at the end asks for another line.
+// submit sends what was typed. A backslash at the end asks for another line. Submit is
+// called before anything is drawn, and must not block.
 func (m *screen) submit() tea.Cmd {
 	text := m.input.Value()
 	if strings.HasSuffix(text, `\`) {
@@ -122,7 +124,8 @@ func (m *screen) submit() tea.Cmd {
 	return m.flush()
 }
 
-// paste takes a text that was pasted, whole: it sends nothing.
+// paste takes a text that was pasted, whole: it sends nothing. A question of choice
+// takes none, nor one that does not take keys yet.
 func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 	text := strings.ReplaceAll(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\r", "\n")
 	if m.pager != nil || (m.dialog != nil && m.dialog.kind == choosing) {
@@ -139,7 +142,8 @@ func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 	return m.onTyped()
 }
 
-// history is what was typed before. The line that is being typed is its last one.
+// history is what was typed before. The line that is being typed is its last one. It is
+// the screen's alone.
 type history struct {
 	lines []string
 	at    int // behind the end: none is looked at; counted from the end
@@ -159,6 +163,7 @@ func (h *history) back(draft string) bool {
 	return true
 }
 
+// forward goes to the line behind, which at last is the draft, and reports whether there was one.
 func (h *history) forward() bool {
 	if h.at == 0 {
 		return false
@@ -182,6 +187,7 @@ func (h *history) find(text string) bool {
 	return false
 }
 
+// line is the line that is looked at.
 func (h *history) line() string {
 	if h.at == 0 {
 		return h.draft
@@ -189,6 +195,7 @@ func (h *history) line() string {
 	return h.lines[len(h.lines)-h.at]
 }
 
+// rest ends looking: the draft is gone.
 func (h *history) rest() { h.at, h.draft = 0, "" }
 
 // add adds a line, and reports whether it is another than the one before.

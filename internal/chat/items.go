@@ -10,6 +10,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 )
 
+// kindOfItem says what an item is.
 type kindOfItem int
 
 const (
@@ -23,9 +24,11 @@ const (
 )
 
 // item is one thing that was said or done. When it is whole it does not change any
-// more, and leaves for what scrolls by.
+// more, and leaves for what scrolls by. All of its texts are foreign: they are cleaned
+// when they are rendered, and not before.
 type item struct {
-	kind   kindOfItem
+	kind kindOfItem
+	// The run that it is of; "" for none.
 	run    string
 	text   string
 	title  string          // of thoughts: their subject; of a call: tool and subject
@@ -40,8 +43,9 @@ type item struct {
 	progress string
 	patch    string // what it changed, unified
 	seen     bool   // the person was shown the same change when they were asked
-	began    time.Time
-	took     time.Duration
+	// When it began to execute; zero = it has not.
+	began time.Time
+	took  time.Duration
 }
 
 // spaced reports whether a blank line stands before an item.
@@ -64,7 +68,8 @@ const (
 	foldedPatch  = 24
 )
 
-// lines renders an item for so many columns. open shows what is folded else.
+// lines renders an item for so many columns. open shows what is folded else. It has no
+// line of more columns, and no control characters but this package's styles.
 func (i *item) lines(m *screen, columns int, open bool) []string {
 	switch i.kind {
 	case saidItem:
@@ -106,6 +111,7 @@ func (i *item) thoughts(columns int, open bool) []string {
 }
 
 // renderCall renders a call: what it is, how long it takes, what it printed or changed.
+// It has one line where what it came to fits beside it.
 func (i *item) renderCall(m *screen, columns int, open bool) []string {
 	head := clean(i.title)
 	if i.who != "" {

@@ -15,13 +15,14 @@ import (
 )
 
 // newParser returns what reads Markdown as models write it: CommonMark with
-// tables, struck-out text and lists of tasks.
+// tables, struck-out text and lists of tasks. It is used by one goroutine.
 func newParser() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
 }
 
 // markdown renders Markdown for a terminal of so many columns, a line each,
-// without a blank one at either end.
+// without a blank one at either end. HTML is text. It allocates a tree each time, so
+// what goes on is cut before (tailOf).
 func markdown(p parser.Parser, source string, columns int) []string {
 	data := []byte(clean(source))
 	w := &writer{source: data}
@@ -85,6 +86,7 @@ func indent(lines []string, first, others string) []string {
 	return lines
 }
 
+// list renders a list; numbers go on from the first one's.
 func (w *writer) list(n *ast.List, columns int) (lines []string) {
 	at := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -138,6 +140,7 @@ func (w *writer) inlines(parent ast.Node) string {
 	return b.String()
 }
 
+// inline renders one piece of a text.
 func (w *writer) inline(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:

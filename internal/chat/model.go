@@ -14,7 +14,8 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// screen is what is shown, and changes by messages only: bubbletea's model.
+// screen is what is shown, and changes by messages only: bubbletea's model. All of it
+// is the loop's.
 type screen struct {
 	chat   *Chat
 	now    func() time.Time
@@ -24,9 +25,10 @@ type screen struct {
 	width, height int
 	high          int // lines of what was drawn last below that which scrolls by
 
-	items   []*item // what was said and done, the oldest first
-	shown   int     // how many of them have left for what scrolls by
-	bytes   int     // of the texts of items
+	items []*item // what was said and done, the oldest first
+	shown int     // how many of them have left for what scrolls by
+	bytes int     // of the texts of items
+	// Lines that are to be printed, in order.
 	prints  []string
 	printed bool // a print is on its way
 
@@ -34,10 +36,13 @@ type screen struct {
 	history history
 	popup   popup
 
+	// The step of a question that is open; nil for none.
 	dialog *dialog
-	hold   int
-	held   []tea.Msg
-	drain  time.Time // when the queue was taken last
+	// How many questions have the screen: 0 or 1, as Chat.asking has it.
+	hold int
+	// What was told meanwhile, in order.
+	held  []tea.Msg
+	drain time.Time // when the queue was taken last
 
 	busy      bool
 	cancelled bool // the run was told to end
@@ -51,6 +56,7 @@ type screen struct {
 	ended bool
 }
 
+// newModel returns the screen of a chat, of 80 by 24 until the terminal has said how large it is.
 func newModel(c *Chat) *screen {
 	m := &screen{chat: c, now: time.Now, parser: newParser(), width: 80, height: 24, input: newArea()}
 	m.print = func(text string) tea.Cmd {
@@ -104,7 +110,8 @@ func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // printedMsg says that what was to be printed is.
 type printedMsg struct{}
 
-// take takes one thing that the chat was told.
+// take takes one thing that the chat was told. What is about the question itself goes
+// through; all else waits while it has the screen.
 func (m *screen) take(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case openMsg:
@@ -174,7 +181,8 @@ func awaits(msg tea.Msg) bool {
 	return ok && call.State == activity.AwaitingApproval
 }
 
-// open puts a step of a question on the screen.
+// open puts a step of a question on the screen. Keys do not answer it before no key has
+// come for settle.
 func (m *screen) open(d *dialog) tea.Cmd {
 	if m.cancelled { // the run is told to end, so nobody is asked for it any more
 		d.answer <- reply{chosen: Cancelled}
@@ -224,13 +232,19 @@ type suspended struct {
 	in, out *os.File
 }
 
-func (s *suspended) SetStdin(io.Reader)  {}
+// SetStdin implements tea.ExecCommand; the program is given the terminal itself.
+func (s *suspended) SetStdin(io.Reader) {}
+
+// SetStdout implements tea.ExecCommand.
 func (s *suspended) SetStdout(io.Writer) {}
+
+// SetStderr implements tea.ExecCommand.
 func (s *suspended) SetStderr(io.Writer) {}
 
 // Run implements tea.ExecCommand.
 func (s *suspended) Run() error { return s.run(s.in, s.out) }
 
+// exec leaves the terminal to a program.
 func (m *screen) exec(e execMsg) tea.Cmd {
 	in, _ := m.chat.config.In.(*os.File)
 	out, _ := m.chat.config.Out.(*os.File)
@@ -243,7 +257,8 @@ func (m *screen) exec(e execMsg) tea.Cmd {
 // every is how often what is counted in seconds is drawn again.
 const every = 200 * time.Millisecond
 
-// tick has the time told while something depends on it.
+// tick has the time told while something depends on it. One tick at a time is on its
+// way.
 func (m *screen) tick() tea.Cmd {
 	waits := m.dialog != nil && !m.dialog.armed
 	if m.ticking || (!m.busy && !waits) {
@@ -254,7 +269,9 @@ func (m *screen) tick() tea.Cmd {
 }
 
 // flush sends what is whole to where it scrolls by, in order, a part at a time: what
-// is longer than the screen would push what stands below it out of sight.
+// is longer than the screen would push what stands below it out of sight. While one
+// part is being printed, or the pager is there, nothing else is; the end comes when
+// everything is printed.
 func (m *screen) flush() tea.Cmd {
 	m.part()
 	for n := m.shown; n < len(m.items); n++ {
@@ -300,7 +317,8 @@ func (m *screen) before(i int) *item {
 	return m.items[i-1]
 }
 
-// kept is how many bytes of what scrolled by can be looked at again.
+// kept is how many bytes of what scrolled by can be looked at again. It bounds the
+// memory of a long conversation; the terminal's scrollback has the rest.
 const kept = 8 << 20
 
 // forget lets go of the oldest items when there is too much of them.
@@ -322,14 +340,16 @@ func (m *screen) add(i *item) {
 	m.begin(i)
 }
 
-// begin adds an item that goes on.
+// begin adds an item that goes on. 64 bytes stand for what an item has besides its
+// texts.
 func (m *screen) begin(i *item) *item {
 	m.items = append(m.items, i)
 	m.grow(i, len(i.text)+len(i.patch)+64)
 	return i
 }
 
-// write adds to the text of an item that goes on.
+// write adds to the text of an item that goes on. The buffer makes adding many pieces
+// cost their length and not its square.
 func (m *screen) write(i *item, text string) {
 	if i.buffer.Len() == 0 {
 		i.buffer.WriteString(i.text)

@@ -7,7 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// pager shows all that was said and done, with nothing folded.
+// pager shows all that was said and done, with nothing folded. It is of one moment:
+// what comes later is not in it, and waits to be printed.
 type pager struct {
 	lines []string
 	top   int
@@ -53,6 +54,7 @@ func (p *pager) key(k tea.KeyPressMsg, height int) (closes bool) {
 	return false
 }
 
+// view is the screen while the pager is there, with its last line for help.
 func (p *pager) view(columns, height int) string {
 	end := min(p.top+height-1, len(p.lines))
 	shown := append([]string(nil), p.lines[p.top:end]...)

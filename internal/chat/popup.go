@@ -26,7 +26,8 @@ type completedMsg struct {
 const offered = 8
 
 // follow looks up what the word before the cursor can become, where it begins with
-// an @, or is the first one and begins with a slash.
+// an @, or is the first one and begins with a slash. The lookup runs beside the loop;
+// its answer is a completedMsg.
 func (p *popup) follow(text, before string) tea.Cmd {
 	word := before[strings.LastIndexAny(before, " \t")+1:]
 	command := strings.HasPrefix(word, "/") && strings.TrimSpace(text) == word
@@ -50,6 +51,7 @@ func (p *popup) take(m completedMsg) {
 	}
 }
 
+// close takes the offers away; what is looked up comes too late then.
 func (p *popup) close() { p.word, p.offers = "", nil }
 
 // key takes a key where the popup is open, and reports whether it was one of its.

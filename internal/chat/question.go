@@ -12,7 +12,8 @@ import (
 )
 
 // Question is what a person is asked. It is open until it is closed, and nothing
-// else is shown meanwhile; what one step of it asks depends on the answers before.
+// else is shown meanwhile; what one step of it asks depends on the answers before. It
+// serves one goroutine, which asks its steps one after the other.
 type Question struct {
 	c    *Chat
 	more int
@@ -20,7 +21,8 @@ type Question struct {
 }
 
 // Ask opens a question when those that were opened before are closed. more is how
-// many wait besides those that the chat knows of. Close it.
+// many wait besides those that the chat knows of. Close it. It blocks while another
+// question is open, without an end of its own: questions are answered or withdrawn.
 func (c *Chat) Ask(more int) *Question {
 	c.count(1)
 	c.asking.Lock()
@@ -36,6 +38,7 @@ func (c *Chat) Pick() *Question {
 	return q
 }
 
+// count changes how many questions wait, and returns it.
 func (c *Chat) count(n int) int {
 	c.behind.Lock()
 	defer c.behind.Unlock()
@@ -43,7 +46,8 @@ func (c *Chat) count(n int) int {
 	return c.waits
 }
 
-// Close ends the question: what happened meanwhile is shown.
+// Close ends the question: what happened meanwhile is shown. It must be called exactly
+// once; until then nothing is shown and no other question opens.
 func (q *Question) Close() {
 	q.c.tell(holdMsg(-1))
 	q.c.asking.Unlock()
@@ -57,7 +61,8 @@ type Option struct {
 }
 
 // Chosen is the key of the option that was chosen. Cancelled stands for Ctrl-C,
-// Dismissed for Esc, a question that was withdrawn, and the end of the chat.
+// Dismissed for Esc, a question that was withdrawn, and the end of the chat. Everything
+// that is not the key of an offered option is no yes.
 type Chosen string
 
 // The answers that are no option's key.
@@ -67,20 +72,22 @@ const (
 )
 
 // Choose shows a text, in which lines of a difference are coloured, and has the
-// person choose.
+// person choose. It waits for the person, ctx or the chat's end. The body stays in the
+// scrollback, so that it can be read again.
 func (q *Question) Choose(ctx context.Context, body, title string, options []Option) Chosen {
 	d := &dialog{kind: choosing, body: body, title: title, options: options, more: max(q.more, q.c.count(0))}
 	return q.ask(ctx, d).chosen
 }
 
 // Line has the person type a line; secret shows none of it. ok is false where they
-// did not answer.
+// did not answer. Secret texts are never shown, nor kept in the history.
 func (q *Question) Line(ctx context.Context, body, title string, secret bool) (text string, ok bool) {
 	r := q.ask(ctx, &dialog{kind: typing, body: body, title: title, secret: secret, more: max(q.more, q.c.count(0))})
 	return r.text, r.chosen == ""
 }
 
-// Edit has the person change a text in place. ok is false where they left it.
+// Edit has the person change a text in place. ok is false where they left it. It ends
+// with Ctrl-S.
 func (q *Question) Edit(ctx context.Context, title, text string) (changed string, ok bool) {
 	r := q.ask(ctx, &dialog{kind: editing, title: title, initial: text})
 	return r.text, r.chosen == ""
@@ -93,7 +100,8 @@ type reply struct {
 	text   string
 }
 
-// ask opens a step of a question and waits for its answer.
+// ask opens a step of a question and waits for its answer. An answer that is there wins
+// over the end of ctx.
 func (q *Question) ask(ctx context.Context, d *dialog) reply {
 	d.answer, d.armed = make(chan reply, 1), q.own
 	q.c.tell(openMsg{d})
@@ -113,15 +121,20 @@ func (q *Question) ask(ctx context.Context, d *dialog) reply {
 	return reply{chosen: Dismissed}
 }
 
+// kindOfDialog says how a step is answered.
 type kindOfDialog int
 
 const (
+	// by an option
 	choosing kindOfDialog = iota
+	// by a line
 	typing
+	// by a text that is changed
 	editing
 )
 
-// dialog is a step of a question on the screen.
+// dialog is a step of a question on the screen. What asks it sets the first part and
+// does not touch it afterwards; the rest is the loop's.
 type dialog struct {
 	kind    kindOfDialog
 	body    string
@@ -131,7 +144,8 @@ type dialog struct {
 	secret  bool
 	search  bool // what is typed narrows the options down, instead of choosing by key
 	more    int
-	answer  chan reply
+	// Has room for one, so that the loop never waits.
+	answer chan reply
 
 	at     int    // the option that the arrows have chosen, of those that fit filter
 	filter string // what was typed to search
@@ -161,7 +175,8 @@ func (d *dialog) fitting() []Option {
 	return some
 }
 
-// finish gives the answer and takes the dialog off the screen.
+// finish gives the answer and takes the dialog off the screen. told is the line that
+// says what was chosen; "" for none.
 func (m *screen) finish(r reply, told string) tea.Cmd {
 	d := m.dialog
 	m.dialog = nil
@@ -172,7 +187,8 @@ func (m *screen) finish(r reply, told string) tea.Cmd {
 	return m.flush()
 }
 
-// press takes a key of a question.
+// press takes a key of a question. Before it is armed a key goes to the line that was
+// being typed, so nothing is lost; only Ctrl-C counts.
 func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	d := m.dialog
 	if !d.armed {
@@ -235,6 +251,7 @@ func (m *screen) refuse() tea.Cmd {
 	return cmd
 }
 
+// choose answers with an option.
 func (m *screen) choose(o Option) tea.Cmd {
 	at := slices.Index(m.dialog.options, o)
 	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
@@ -269,7 +286,8 @@ func (m *screen) arm() {
 }
 
 // Pick is Choose that returns the place of the option; -1 where none was chosen.
-// Options without a key are searched by what is typed; the first ones are numbered.
+// Options without a key are searched by what is typed; the first ones are numbered. Esc
+// and Ctrl-C choose none.
 func (q *Question) Pick(ctx context.Context, body, title string, options []Option) int {
 	options = slices.Clone(options)
 	d := &dialog{kind: choosing, body: body, title: title, options: options}

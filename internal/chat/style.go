@@ -33,7 +33,7 @@ const (
 )
 
 // paint returns a text in a style. Styles nest: what was painted inside goes on in
-// both.
+// both. The text must be clean. Nothing is painted in the style "".
 func paint(s style, text string) string {
 	if s == "" || text == "" {
 		return text
@@ -52,13 +52,13 @@ func wrap(text string, columns int) []string {
 	return strings.Split(lipgloss.Wrap(text, columns, " "), "\n")
 }
 
-// cut shortens a painted line to so many columns.
+// cut shortens a painted line to so many columns. A line that is cut ends with ….
 func cut(line string, columns int) string {
 	return ansi.Truncate(line, max(columns, 1), "…")
 }
 
 // PlainText escapes what a terminal would act on, controls and changes of
-// direction, and leaves the rest of a model's text as it is.
+// direction, and leaves the rest of a model's text as it is. Line ends and tabs stay.
 func PlainText(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, controls) {
 		return s

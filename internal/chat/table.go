@@ -43,7 +43,8 @@ func (w *writer) table(n *east.Table, columns int) []string {
 // least is how narrow a column of a table may become.
 const least = 6
 
-// shares returns how wide each column of a table is, nil where there is no room.
+// shares returns how wide each column of a table is, nil where there is no room. The
+// widest gives first, column by column, so that narrow ones stay readable.
 func shares(rows [][]string, columns int) []int {
 	var widths []int
 	for _, row := range rows {

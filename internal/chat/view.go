@@ -25,7 +25,9 @@ func (m *screen) View() tea.View {
 }
 
 // live is what goes on, then the question or the line that is typed, then the
-// status; never more than the screen has.
+// status; never more than the screen has. What does not fit goes at the top: the end of
+// what goes on tells most. It notes how high it is, by which flush knows how much may
+// be printed at once.
 func (m *screen) live() string {
 	bottom := m.bottom()
 	var now []string
@@ -191,7 +193,8 @@ func (m *screen) renderQuestion(d *dialog) []string {
 	return append(lines, paint(dim, cut(hint, m.width)))
 }
 
-// visible are the options that there is room for around the one that is chosen.
+// visible are the options that there is room for around the one that is chosen. It
+// grows on both sides in turn; at least the chosen one is shown.
 func (m *screen) visible(d *dialog, options []Option, room int) (lines []string) {
 	if len(options) == 0 {
 		return nil
