@@ -51,8 +51,8 @@ type Config struct {
 	// Where keys are read. For [Chat.Suspend] In and Out must be files.
 	In  io.Reader
 	Out io.Writer
-	// Env is the environment, of which the terminal's abilities are read. As os.Environ
-	// has it.
+	// Env is the environment, as os.Environ has it, of which the terminal's abilities
+	// are read.
 	Env []string
 	// Submit takes what the person typed. It has no blanks at its ends and is not
 	// empty.
@@ -109,9 +109,8 @@ type Chat struct {
 	config  Config
 	program *tea.Program
 
-	mu sync.Mutex
-	// Guarded by mu.
-	queue []tea.Msg
+	mu    sync.Mutex
+	queue []tea.Msg     // guarded by mu
 	wake  chan struct{} // holds one when there is something in the queue
 	done  chan struct{} // closed when the chat has ended
 
