@@ -24,6 +24,8 @@ type Step struct {
 // typed; one after "- " is an entry, whether it is to become a key or not. It is
 // nil in the body, on the lines ---, and in comments. A front-matter that cannot
 // be read is read by its lines.
+// Offsets outside the text are as outside the front-matter. The caller owns the
+// slice.
 func (t *Tree) At(offset int) []Step {
 	outside := offset < t.Front.Start || offset > t.Front.End || (t.Close != (Span{}) && offset == t.Close.Start)
 	if outside || (t.Open == (Span{}) && !t.whole) {
@@ -85,6 +87,7 @@ func flush(s string) bool {
 
 // lineReader finds the path to an offset from the lines before it, without
 // asking whether they are YAML.
+// It is used for one offset.
 type lineReader struct {
 	src    string // up to the front-matter's end
 	offset int

@@ -27,6 +27,7 @@ func (r *reader) byTable(v *node, path string) {
 }
 
 // byRow checks one value by the row of its field.
+// Fields that have a reader of their own are not read by it.
 func (r *reader) byRow(f *Field, n *node) {
 	switch f.Type[0] {
 	case "boolean":

@@ -36,6 +36,30 @@
 //
 // Of what the module has it imports agents/graph, and packages that know nothing of
 // agents. A Definition is immutable and may be shared.
+//
+// # How a file is read
+//
+// [Parse] splits the text into front-matter and body (reader.split), makes a tree of
+// nodes of the front-matter (reader.readYAML: the quick reader, else the YAML parser,
+// else the parser over a repaired text), decides the dialect, reads the keys in the order
+// of the file (reader.fields), runs what must wait for other keys (reader.late), and
+// checks what several fields say together (reader.finish). Nodes hold offsets of the
+// file, whatever was repaired or which reader made them; only a finding has lines and
+// columns.
+//
+// # Files
+//
+//   - parse.go, text.go, node.go: the way of a file; fast.go, yaml.go, place.go,
+//     repair.go, burden.go, yamlwords.go: reading YAML, and saying what is wrong with it.
+//   - fields.go, fields_run.go, structured.go, toolfields.go, values.go, schema.go,
+//     graph.go, guards.go, memory.go, tracing.go, bytable.go: the fields; fieldtable.go
+//     and fields_rows.go: the table of them.
+//   - dialect.go, foreign.go, foreignfields.go, nativetools.go: other tools' files;
+//     tools.go: names of tools.
+//   - finish.go, doubts.go, scan.go, installed.go: findings about the whole; codes.go:
+//     all their codes.
+//   - tree.go, at.go, atline.go, fix.go, fixall.go, fixtype.go, fixrepair.go, splice.go:
+//     editing.
 package definition
 
 import (
@@ -48,10 +72,14 @@ type Scope string
 
 // The scopes, in order of precedence.
 const (
-	Project   Scope = "project"
-	Global    Scope = "global"
+	// An agent of a workspace folder.
+	Project Scope = "project"
+	// One of the person's own.
+	Global Scope = "global"
+	// One that an extension bundle brings.
 	Extension Scope = "extension"
-	System    Scope = "system"
+	// One that is in the binary.
+	System Scope = "system"
 )
 
 // Dialect is whose format a file is in (spec 1.7).
@@ -71,7 +99,9 @@ type Mode string
 
 // The modes.
 const (
+	// A run ends with an answer that calls no tool.
 	Chat Mode = "chat"
+	// A run ends with complete_task and a checked result.
 	Task Mode = "task"
 )
 
@@ -88,20 +118,25 @@ type Definition struct {
 	Digest           string    // hex SHA-256 of the file's bytes
 	Created, Updated time.Time // of the file; Created is Updated where the file system does not tell
 
-	Name        string // usable as spec 1.2 has it; a slug where Dialect's own name is not (agent/dialect)
-	NameRange   Range  // of the name's value; of the opening line where there is none
-	Title       string // never ""
+	Name      string // usable as spec 1.2 has it; a slug where Dialect's own name is not (agent/dialect)
+	NameRange Range  // of the name's value; of the opening line where there is none
+	Title     string // never ""
+	// For routers, other agents and lists; "" = not given.
 	Description string
-	Prompt      string // the body, else systemPrompt
-	Model       string // "inherit" when not given
-	Color       string // "#RRGGBB" or ""
-	Version     string
+	// The body, else systemPrompt. Never "" of a usable definition, unless it has a
+	// graph; placeholders are not filled in ([Definition.Expand]).
+	Prompt string
+	Model  string // "inherit" when not given
+	Color  string // "#RRGGBB" or ""
+	// A semantic version in a usable file of ours; "" = not given.
+	Version string
 
 	Tools        Tools
 	Confirmation Confirmation
 	MCPServers   []string // "*" = all
 	Subagents    []string // "*" = all
-	Handoffs     []Handoff
+	// Without those that cannot be offered; in the order of the file.
+	Handoffs []Handoff
 
 	Triggers []Trigger // in the order of the file; without those that nothing can match
 	Examples []string  // sentences that the agent is for
@@ -111,22 +146,26 @@ type Definition struct {
 
 	SubagentRanges []Range // of the first Subagents, as many as the file lists in a field of their own
 
-	Inputs          json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
-	Output          *Output         // nil without
-	Graph           *Graph          // nil without; whole only where the definition is usable
-	Query           string          // "" = the default of spec 1.2
+	Inputs json.RawMessage // JSON Schema of the inputs (spec 1.4), nil without
+	Output *Output         // nil without
+	Graph  *Graph          // nil without; whole only where the definition is usable
+	Query  string          // "" = the default of spec 1.2
+	// What is said before the query, in order.
 	InitialMessages []Exchange
 
-	Temperature    *float64
+	// From 0 to 2; nil = the model's.
+	Temperature *float64
+	// From 0 to 1; nil = the model's.
 	TopP           *float64
 	ThinkingBudget *int   // -1 = unlimited
 	ThinkingLevel  string // "" = the model's
 
-	Mode           Mode
-	MaxTurns       int           // 0 = the mode's default
-	MaxTime        time.Duration // 0 = the mode's default
-	MaxTokens      int           // 0 = none
-	MaxCost        float64       // USD; 0 = none
+	Mode      Mode
+	MaxTurns  int           // 0 = the mode's default
+	MaxTime   time.Duration // 0 = the mode's default
+	MaxTokens int           // 0 = none
+	MaxCost   float64       // USD; 0 = none
+	// Tried in this order when the model fails; nil = as the settings say.
 	FallbackModels []string
 
 	Memory *Memory // what it remembers across sessions; nil = nothing
@@ -138,12 +177,15 @@ type Definition struct {
 
 	Tracing *Tracing // nil = as the settings say
 
-	UserInvocable bool // default true
-	Routable      bool // default true
-	Delegable     bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
-	MemoryFiles   bool // default true
-	Router        bool // scope: system, and a name by which a file replaces the router
-	Guessed       bool // Name comes from the file's stem, since the file's own could not be read
+	// Whether a person may run it by its name; default true.
+	UserInvocable bool
+	// Whether routing may pick it; default true.
+	Routable  bool
+	Delegable bool // default true; false: only a person may start it (Copilot's disable-model-invocation)
+	// Whether memory files follow the prompt; default true.
+	MemoryFiles bool
+	Router      bool // scope: system, and a name by which a file replaces the router
+	Guessed     bool // Name comes from the file's stem, since the file's own could not be read
 
 	// Authority names what restricts power in the file and cannot be honoured
 	// here (agent/authority): a run is refused with these reasons.
@@ -156,6 +198,7 @@ type Definition struct {
 
 // Tracing is what an agent says of its traces (spec 7.2). What is zero is as the settings
 // say.
+// It is not nil where the file has the field, even if all of it was refused.
 type Tracing struct {
 	Enabled        *bool
 	Events         []string // llm, tool, handoff, guardrail, route
@@ -186,10 +229,14 @@ var ConditionNames = []string{"state", "task", "output", "input", "last_tool"}
 
 // Handoff is one agent that control may pass to.
 type Handoff struct {
-	To          string
-	Range       Range  // of To's value
-	When        string // manual, auto, conditional
-	Condition   string
+	// A name, folder:name, or user.
+	To    string
+	Range Range // of To's value
+	// One of manual, auto and conditional.
+	When string
+	// An expression; "" = always. Of manual it is not looked at.
+	Condition string
+	// What the model is told of it; "" = the target's.
 	Description string
 
 	IncludeContext bool            // default true
@@ -199,7 +246,8 @@ type Handoff struct {
 // Trigger is what in an input speaks for an agent (spec 5.1). A list of triggers in a
 // file is one each; the other form is one trigger.
 type Trigger struct {
-	Intent   string // what it recognises; "" = not said
+	Intent string // what it recognises; "" = not said
+	// Words of an input; how they are matched is the router's business.
 	Keywords []string
 	Patterns []string // RE2, each compiles with (?i) before it
 	Priority int      // 0 to 100
@@ -210,6 +258,8 @@ const DefaultPriority = 50
 
 // Output is the structured result that an agent must end with (spec 1.4).
 type Output struct {
+	// What the model calls the result: letters, digits and _; result where it is not
+	// given.
 	Name        string
 	Description string
 	Schema      json.RawMessage // JSON Schema 2020-12

@@ -9,6 +9,8 @@ import (
 )
 
 // dialectOf decides by place, else by keys.
+// The place wins, as the other tool reads the file there whatever its keys. Keys that
+// only one tool has are looked at before those that several have.
 func dialectOf(path string, root *node) Dialect {
 	dir := filepath.ToSlash(filepath.Dir(path))
 	switch {
@@ -234,6 +236,7 @@ var colorNames = map[string]string{
 
 // colorOf resolves a colour, as it is or by name. Words before the name, as in
 // neon-green, do not count.
+// false = it is not known.
 func colorOf(name string) (string, bool) {
 	if hexColor(name) {
 		return name, true

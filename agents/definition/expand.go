@@ -15,6 +15,9 @@ import (
 // A file without inputs has no placeholders, and its text comes back as it is,
 // but for gemini-cli's own (spec 1.7), which are replaced where values has them.
 // The error is of kind Invalid and names every placeholder without a value.
+// values are those of the inputs, defaults included, as [Definition.Inputs]
+// describes them; they are not checked here. What a value holds is not expanded
+// again.
 func (d *Definition) Expand(text string, values map[string]any) (string, error) {
 	gemini := d.Dialect == GeminiCLI && d.Inputs == nil
 	if (d.Inputs == nil && !gemini) || !strings.Contains(text, "${") {

@@ -12,6 +12,7 @@ const quickDepth = 8
 // quick is a cursor over lines. Its line is the one at hand: ind spaces, then
 // the text from start up to end, offsets of src. A line that is left over after
 // "- " counts as a line of its own with the column as its indentation.
+// It is used again for each text of one goroutine.
 type quick struct {
 	src        string
 	next       int // where the line after the one at hand starts
@@ -48,6 +49,8 @@ func (q *quick) closeKeys(mark int) []key {
 
 // read reads src[from:to] as a block mapping. The tree is valid until the next
 // call.
+// ok is false for all that is not sure to mean the same to the YAML parser, so
+// what is wrong is never told here.
 func (q *quick) read(src string, from, to int) (root node, ok bool) {
 	for i := from; i < to; i++ {
 		switch c := src[i]; {

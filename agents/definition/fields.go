@@ -13,6 +13,8 @@ import (
 const maxGuesses = 50
 
 // fields reads the front-matter's keys.
+// Of a key that is there twice the first counts: the second was left out when the tree was
+// made.
 func (r *reader) fields(root *node) {
 	r.root = root
 	if n := root.get("name"); n != nil && n.kind == str {
@@ -307,6 +309,7 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
+// kindField reads kind, which only says that the file is one of ours.
 func (r *reader) kindField(v *node) {
 	switch {
 	case v.kind == str && (v.text == "agent" || (v.text == "local" && r.Dialect == GeminiCLI)):
@@ -322,6 +325,7 @@ func (r *reader) kindField(v *node) {
 	}
 }
 
+// scopeField checks scope against the file's place, which is what counts.
 func (r *reader) scopeField(v *node) {
 	var scope string
 	if !r.stringField(v, "scope", &scope) {
@@ -347,6 +351,7 @@ func (r *reader) scopeField(v *node) {
 	})
 }
 
+// colorField reads the colour, as #RRGGBB or by name.
 func (r *reader) colorField(k *key, v *node) {
 	if v.kind == null && !strings.HasPrefix(r.text.src[k.end:], ": ~") {
 		// An unquoted #RRGGBB is a comment to YAML.

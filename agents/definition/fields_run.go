@@ -78,6 +78,7 @@ func (r *reader) limit(field, written string, v *node) {
 	}
 }
 
+// maxTime takes a limit of time over; shown names it in the finding.
 func (r *reader) maxTime(d time.Duration, shown string, v *node) {
 	if d <= 0 {
 		r.at(v, "agent/type", Error, "%s must be over 0.", shown)

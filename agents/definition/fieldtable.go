@@ -9,6 +9,7 @@ import (
 )
 
 // Field is one key that the front-matter may have.
+// The slices belong to the table: do not change them.
 type Field struct {
 	Name     string    // the last part of Path
 	Path     string    // canonical: run.max_turns; handoffs[].to in each entry of a list; inputs.*.type under any key
@@ -28,6 +29,8 @@ func Fields() []Field { return slices.Clone(fieldTable) }
 
 // FieldAt returns the field at a path in any of its spellings, as [Field.Path]
 // writes paths. The key of a map, as in inputs.goal.type, may stand for *.
+// false = no field is there. The path has [] for any entry of a list, and no
+// indices.
 func FieldAt(path string) (Field, bool) {
 	if f, ok := fieldIndex[path]; ok {
 		return *f, true
@@ -55,6 +58,7 @@ func FieldAt(path string) (Field, bool) {
 // fieldIndex leads from each path and alias to its row.
 var fieldIndex = indexFields()
 
+// indexFields completes the rows and indexes them. It runs once, before main.
 func indexFields() map[string]*Field {
 	index := make(map[string]*Field, 2*len(fieldTable))
 	for i := range fieldTable {
@@ -79,6 +83,7 @@ func KeysUnder(path string) []string { return keyIndex[path] }
 // keyIndex leads from a path to the keys under it.
 var keyIndex = indexKeys()
 
+// indexKeys makes keyIndex of the rows, the canonical spellings first.
 func indexKeys() map[string][]string {
 	index := make(map[string][]string)
 	note := func(path string) {

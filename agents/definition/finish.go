@@ -8,6 +8,8 @@ import (
 )
 
 // finish settles what depends on several fields.
+// The order matters: tools that only read are chosen before conflicts are looked
+// for, and the prompt is settled before its placeholders are.
 func (r *reader) finish() {
 	r.finishName()
 	if r.Dialect != Agentls {
@@ -175,6 +177,7 @@ func (r *reader) placeholders() {
 	check(r.text.src[r.body:], func(start, end int) (int, int) { return r.body + start, r.body + end })
 }
 
+// isGemini reports whether a placeholder is one of gemini-cli's own.
 func isGemini(name string) bool {
 	for _, g := range geminiPlaceholders {
 		if g == name {

@@ -9,6 +9,7 @@ import (
 )
 
 // Edit puts Text in the place of Range.
+// The positions are those of the text before any of the edits.
 type Edit struct {
 	Range Range
 	Text  string
@@ -28,6 +29,8 @@ type Fix struct {
 }
 
 // Apply returns a text with edits made, none of which overlap.
+// Edits may be in any order; they are not changed. A position that is not in the
+// text is moved to the nearest place that is.
 func Apply(text string, edits []Edit) string {
 	x := NewIndex(text)
 	edits = slices.Clone(edits)
@@ -53,6 +56,7 @@ func Apply(text string, edits []Edit) string {
 }
 
 // fixer is one problem with the file that it is in.
+// It is used for one problem.
 type fixer struct {
 	*Tree
 	index   *Index
@@ -66,6 +70,8 @@ type fixer struct {
 // Fixes returns what fixes a problem, the likeliest first. The path and the text
 // are of the file that it was found in; the problem's range, code and Meant are
 // looked at. nil: only a person knows.
+// The caller owns them. A fix that renames, creates or configures is for the
+// caller to do.
 func Fixes(path, text string, p Problem) []Fix {
 	tree, _ := ReadTree(path, text)
 	return tree.Fixes(NewIndex(text), path, p)
@@ -207,8 +213,10 @@ func (f *fixer) replaceMeant() {
 // text is what the problem's range holds, without quotes.
 func (f *fixer) text() string { return trimQuotes(f.Text[f.span.Start:f.span.End]) }
 
+// add notes a fix; the likelier come first.
 func (f *fixer) add(fix Fix) { f.fixes = append(f.fixes, fix) }
 
+// edit puts a text in the place of a span.
 func (f *fixer) edit(s Span, text string) Edit { return Edit{f.index.Range(s), text} }
 
 // replace offers another text in the place of the problem's, in quotes where YAML

@@ -11,6 +11,7 @@ import (
 )
 
 // Graph is the graph of an agent.
+// The ranges are as many as the nodes, keys and edges of the plan.
 type Graph struct {
 	*graph.Plan
 	Ranges []Range // by node, of the value that says which agent or tool it is
@@ -25,6 +26,8 @@ const (
 )
 
 // graphField reads graph.
+// The graph is checked as a whole only where each part could be read: else one slip would
+// be told many times.
 func (r *reader) graphField(v *node) {
 	if !r.shape(v, "graph", mapping) || r.Dialect != Agentls {
 		return
@@ -70,6 +73,7 @@ func (r *reader) graphField(v *node) {
 	}
 }
 
+// nodeNames are the names that an edge may lead to.
 func (g *Graph) nodeNames() []string {
 	names := []string{graph.End}
 	for _, n := range g.Nodes {
@@ -100,6 +104,7 @@ func (r *reader) entries(v *node, field string, most int, entry func(i int, v *n
 	return fine
 }
 
+// graphNodes reads the nodes, and reports whether all of them say what they do.
 func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) bool {
 	fine := true
 	return r.entries(v, "graph.nodes", maxGraphNodes, func(i int, v *node) {
@@ -173,6 +178,7 @@ func (r *reader) graphTool(v *node, name *string) {
 	*name = canonical
 }
 
+// graphEdges reads the edges, and reports whether all of them lead somewhere.
 func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) bool {
 	fine := true
 	return r.entries(v, "graph.edges", maxGraphEdges, func(i int, v *node) {
@@ -220,6 +226,7 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 	}) && fine
 }
 
+// graphState reads the keys of the state, and reports whether it is an object.
 func (r *reader) graphState(g *Graph, v *node, places map[graph.Place]*node) bool {
 	if v.kind == null {
 		return true

@@ -10,6 +10,7 @@ import (
 )
 
 // Guard is one check of an agent's input or result.
+// A guard with neither schema nor validator checks nothing, and is not in [Definition.Guards].
 type Guard struct {
 	Name      string // never "": what results call it
 	Range     Range  // of its entry
@@ -33,9 +34,12 @@ func (g Guard) Judge() string {
 
 // The policies of guards.
 const (
+	// The run ends with an error.
 	Reject = "reject"
+	// The model is told what is wrong, and answers again.
 	Repair = "repair"
-	Warn   = "warn"
+	// The run goes on, with the finding.
+	Warn = "warn"
 )
 
 // guardrailsField reads guardrails in both spellings (spec 1.2, 6.1).
@@ -222,10 +226,11 @@ func (r *reader) validator(v *node, wanted string) {
 		"There is no validator %s; correct it, or put an executable of that name into .gemini/validators.", wanted)
 }
 
-// BuiltinValidators are the validators in the program that have no parameter.
+// BuiltinValidators are the validators in the program that have no parameter. Do not change it.
 var BuiltinValidators = []string{"no-secrets", "no-harmful-code"}
 
 // BuiltinValidator reports whether a validator is in the program.
+// name is without builtin: before it.
 func BuiltinValidator(name string) bool {
 	if n, ok := strings.CutPrefix(name, "max-length("); ok {
 		n, ok = strings.CutSuffix(n, ")")

@@ -16,6 +16,8 @@ import (
 // func that is nil does not know, and nothing is said then. They are called on
 // the goroutine of Parse; folder is the agent's workspace folder, "" for one that
 // has none. Slices are not changed.
+// They must be fast and safe for concurrent use: files are parsed on several
+// goroutines, and while somebody types.
 type Installed struct {
 	// Models are the names that a misspelt model may have meant.
 	Models func() []string

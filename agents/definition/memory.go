@@ -6,15 +6,17 @@ import "fmt"
 
 // Memory is an agent's long-term memory.
 type Memory struct {
-	Kind      string   // vector, key_value
-	Backend   string   // local, redis
-	Scope     string   // agent, workspace, user
-	Index     string   // a separate store of this name; "" = none
-	Model     string   // that makes vectors; "" = the default
-	Dimension int      // of vectors; 0 = the model's
-	TopK      int      // records that are recalled at most
-	Threshold *float64 // how alike they must be; nil = the default
-	Range     Range    // of the field's value
+	Kind      string // vector, key_value
+	Backend   string // local, redis
+	Scope     string // agent, workspace, user
+	Index     string // a separate store of this name; "" = none
+	Model     string // that makes vectors; "" = the default
+	Dimension int    // of vectors; 0 = the model's
+	// Records that are recalled at most, from 1 to 50.
+	TopK int
+	// How alike they must be, from 0 to 1; nil = the default.
+	Threshold *float64
+	Range     Range // of the field's value
 }
 
 // The limits of what a file may ask for.

@@ -10,6 +10,7 @@ import (
 
 // NativeTools returns another tool's own names for tools, in the order in which
 // they are written; sets come before what is in them. nil for our own.
+// The caller owns the slice.
 func NativeTools(d Dialect) []string {
 	switch d {
 	case Claude:

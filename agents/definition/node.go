@@ -21,6 +21,8 @@ var kindNames = [...]string{null: "empty", boolean: "a boolean", number: "a numb
 	list: "a list", mapping: "an object"}
 
 // node is one value of the front-matter. Offsets are bytes of the file.
+// A null of a key without a value is empty, behind the colon. Trees of the
+// quick reader are valid until its next text.
 type node struct {
 	kind       kind
 	whole      bool    // a number without a fraction

@@ -26,11 +26,13 @@ const maxRepeats = 20
 
 // Source is one agent file as its reader found it.
 type Source struct {
-	Path    string // absolute; "" for a system agent
-	Folder  string // the workspace folder of a project agent, absolute; else ""
-	Scope   Scope
-	URI     string // that problems carry; "" = FileURI(Path)
-	Data    []byte // the whole file, or its first MaxFile+1 bytes or more; not kept
+	Path   string // absolute; "" for a system agent
+	Folder string // the workspace folder of a project agent, absolute; else ""
+	Scope  Scope
+	URI    string // that problems carry; "" = FileURI(Path)
+	// The whole file, or its first MaxFile+1 bytes or more; not kept, and not
+	// changed meanwhile.
+	Data    []byte
 	Updated time.Time
 	Created time.Time // zero = Updated
 	Scratch *Scratch  // nil = Parse takes what memory it needs
@@ -55,6 +57,8 @@ type Scratch struct {
 }
 
 // reader is one run of Parse.
+// It is used again for the next file of a [Scratch]: what a definition keeps must
+// not be part of it.
 type reader struct {
 	*Definition
 	source Source
@@ -143,6 +147,7 @@ func Parse(src Source) *Definition {
 // Unreadable returns the definition of a file that could not be read: it has
 // the file's stem as its name, one problem with the message (a sentence) on its
 // first line, and is not usable. src.Data is not looked at.
+// It is what a catalogue shows in place of the agent.
 func Unreadable(src Source, message string) *Definition {
 	src.Data = nil
 	r := begin(src)

@@ -56,6 +56,8 @@ func (s *source) offset(at *token.Position) int {
 
 // columnAt returns where a line and a column of the parser are in the text: at
 // most the start of the next line.
+// It goes on from the last place that was asked for, since the parser's places
+// mostly come in order.
 func (s *source) columnAt(at *token.Position) int {
 	line, column := s.lineOf(at), max(at.Column-1, 0)
 	end := len(s.text)

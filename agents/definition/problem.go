@@ -27,10 +27,15 @@ type Severity string
 
 // The severities of spec 1.5, worst first.
 const (
-	Error   Severity = "error"
+	// Something of the file does not count; whether the agent runs is
+	// [Problem.Fatal].
+	Error Severity = "error"
+	// The agent runs, but not as the file reads.
 	Warning Severity = "warning"
-	Info    Severity = "info"
-	Hint    Severity = "hint"
+	// Worth knowing.
+	Info Severity = "info"
+	// Shown in passing, as what is read differently for another tool's file.
+	Hint Severity = "hint"
 )
 
 // Problem is one finding about an agent file (spec 1.5) or about a part that a

@@ -33,16 +33,19 @@ func repair(src string, from, to int) (*source, []finding) {
 	return &source{text: text, lines: lineStarts(text), at: m.at}, m.changes
 }
 
+// copy writes a part of the file as it is.
 func (m *repairer) copy(from, to int) {
 	for ; from < to; from++ {
 		m.put(from, m.src[from])
 	}
 }
 
+// put writes a byte that stands for the one at off.
 func (m *repairer) put(off int, c byte) {
 	m.out, m.at = append(m.out, c), append(m.at, off)
 }
 
+// puts writes a text, all of which stands for the byte at off.
 func (m *repairer) puts(off int, s string) {
 	for i := range len(s) {
 		m.put(off, s[i])
@@ -55,6 +58,7 @@ func (m *repairer) newline(end int) int {
 	return nextLine(m.src, end)
 }
 
+// change notes what was repaired, and how to write it.
 func (m *repairer) change(from, to int, message string) {
 	m.changes = append(m.changes, finding{"agent/yaml-repaired", from, to, message})
 }

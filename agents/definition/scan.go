@@ -15,6 +15,7 @@ import (
 // secretBytes marks what credentials are made of.
 var secretBytes = byteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 
+// byteSet returns a table of the bytes of a text.
 func byteSet(members string) (set [256]bool) {
 	for i := range len(members) {
 		set[members[i]] = true

@@ -116,6 +116,7 @@ type parsed struct {
 	bad  *pattern.Error
 }
 
+// partsOf returns the count of a schema, of which nothing is counted yet.
 func partsOf(r *reader, root *node) *parts {
 	return &parts{r: r, root: root, patterns: make(map[string]parsed), refs: make(map[string]bool)}
 }
@@ -260,6 +261,7 @@ func (p *parts) regexp(text string) (jsonschema.Regexp, error) {
 // unmatched is the text of a pattern.
 type unmatched string
 
+// String returns the pattern.
 func (u unmatched) String() string { return string(u) }
 
 // MatchString matches nothing.
@@ -286,12 +288,13 @@ func compile(document any, patterns jsonschema.RegexpEngine) (err error) {
 // noLoader refuses to load other schemas.
 type noLoader struct{}
 
+// Load implements the library's loader: it refuses.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not loaded", url)
 }
 
-// remoteRef returns the first $ref, $dynamicRef, $id or $schema that leads
-// anywhere but into the schema or to a known draft.
+// remoteRef returns the first $ref, $dynamicRef or $schema that leads anywhere but into
+// the schema or to a known draft.
 func remoteRef(v *node, in inside) *node {
 	if in == aValue {
 		return nil // should a $ref lead here, noLoader refuses what this one would load
@@ -331,6 +334,7 @@ func encode(v *node) string {
 	return b.String()
 }
 
+// encodeTo writes a node as JSON.
 func encodeTo(b *strings.Builder, v *node) {
 	switch v.kind {
 	case null:

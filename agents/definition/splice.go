@@ -117,6 +117,7 @@ func (f *fixer) withoutEntry(list *Value, i int) (Edit, bool) {
 	return f.edit(Span{key.End + 1, list.End}, " []"), true
 }
 
+// spansOf returns where values stand.
 func spansOf(items []Value) []Span {
 	spans := make([]Span, len(items))
 	for i := range items {
@@ -178,7 +179,7 @@ func (f *fixer) holder(in *Value, key Span) (*Value, int) {
 	return nil, 0
 }
 
-// yamlText writes a text as a YAML scalar: as it is where it is sure to be read
+// YAMLText writes a text as a YAML scalar: as it is where it is sure to be read
 // as the same text, also in brackets; else in double quotes.
 func YAMLText(s string) string {
 	if plainText(s) {
@@ -187,6 +188,7 @@ func YAMLText(s string) string {
 	return yamlQuoted(s)
 }
 
+// plainText reports whether a text needs no quotes anywhere.
 func plainText(s string) bool {
 	if s == "" || s[len(s)-1] == ' ' || (s[0]|0x20 < 'a' || s[0]|0x20 > 'z') {
 		return false
@@ -235,6 +237,8 @@ func yamlQuoted(s string) string {
 
 // Difference returns what makes one text of another: nil where they are the same,
 // else one edit of the lines that differ.
+// It is small where little differs, so that an editor keeps the cursor and what
+// is folded.
 func Difference(from, to string) []Edit {
 	if from == to {
 		return nil

@@ -37,6 +37,7 @@ func (r *reader) handoffsField(v *node) bool {
 	return true
 }
 
+// handoff reads one entry. One that cannot be offered is left out, with a finding.
 func (r *reader) handoff(v *node) {
 	h := Handoff{When: "manual", IncludeContext: true}
 	var to, when, condition *node

@@ -35,6 +35,8 @@ func (r *reader) toolsField(v *node) {
 	}
 }
 
+// ourTools reads tools as ours has it. An unknown name gives nothing, and takes what it
+// says: in both cases the agent has less power.
 func (r *reader) ourTools(v *node) {
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
@@ -193,6 +195,7 @@ func (r *reader) denyForeign(v *node, field string) {
 	}
 }
 
+// deny denies all that can do what another tool's name does.
 func (r *reader) deny(name listed) {
 	t := translate(name.name, r.Dialect, r.declared)
 	switch {
@@ -266,6 +269,7 @@ func (r *reader) confirmation(v *node) {
 	}
 }
 
+// mcpField reads mcp, which has servers alone.
 func (r *reader) mcpField(v *node) {
 	if !r.shape(v, "mcp", mapping) {
 		return
@@ -280,6 +284,8 @@ func (r *reader) mcpField(v *node) {
 	}
 }
 
+// subagentsField adds subagents, each once, with their places as long as they are this
+// field's.
 func (r *reader) subagentsField(v *node, field string) {
 	r.limited = true
 	seen := make(map[string]bool)

@@ -51,6 +51,7 @@ var toolNames = []ToolName{
 // toolIndex leads from each name and alias to the canonical name.
 var toolIndex = indexTools()
 
+// indexTools makes toolIndex of the table. It runs once, before main.
 func indexTools() map[string]string {
 	index := make(map[string]string, 2*len(toolNames))
 	for _, t := range toolNames {
@@ -173,6 +174,8 @@ func nearestTool(name string) string {
 }
 
 // Nearest returns the name that somebody who wrote name may have meant, or "".
+// It allows two slips, and fewer in short words; of several the first that is
+// nearest. Case does not count.
 func Nearest(name string, names []string) string { return nearest(name, names) }
 
 // nearest returns the first of names whose edit distance to name is the least
@@ -192,10 +195,12 @@ func nearest(name string, names []string) string {
 	return best
 }
 
+// abs is n without its sign.
 func abs(n int) int { return max(n, -n) }
 
 // Distance returns the edit distance of two texts in bytes: how many must be
 // inserted, removed, replaced or exchanged with their neighbour.
+// It takes time in proportion to the product of the lengths.
 func Distance(a, b string) int {
 	var before, last, row []int
 	last = make([]int, len(b)+1)

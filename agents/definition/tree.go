@@ -31,6 +31,7 @@ const (
 )
 
 // Tree is a file's text with its front-matter as it is written. It is immutable.
+// It may be shared between goroutines.
 type Tree struct {
 	Text     string
 	Dialect  Dialect
@@ -46,6 +47,8 @@ type Tree struct {
 }
 
 // Value is one value of the front-matter.
+// Its span includes quotes and brackets; of Null without a text it is empty, where the
+// text would be.
 type Value struct {
 	Kind Kind
 	Span
@@ -66,6 +69,7 @@ type Key struct {
 // cannot be read: the tree then has no Root, and Open, Front and Body as far as
 // they are known, which is enough for [Tree.At]. The path decides the dialect with
 // the keys (spec 1.7) and may be "". It never panics.
+// Findings are not told: [Parse] has them.
 func ReadTree(path, text string) (*Tree, bool) {
 	t := &Tree{Text: text, Dialect: Agentls, Body: Span{0, len(text)}}
 	t.splices = sync.OnceValue(func() []splice { return splices(t.Text, t.Front) })
@@ -127,6 +131,7 @@ func ReadYAML(text string) (*Tree, *Problem) {
 	return t, nil
 }
 
+// spanOf returns a pair of offsets as a span.
 func spanOf(pair [2]int) Span { return Span{pair[0], pair[1]} }
 
 // valueOf copies a node.
@@ -162,6 +167,7 @@ func (v *Value) Get(name string) *Value {
 
 // Strings returns a list's entries that are strings with a text, or a string
 // itself as the only one.
+// v may be nil. The values are those of the tree.
 func (v *Value) Strings() []*Value {
 	switch {
 	case v == nil:
@@ -195,6 +201,7 @@ func (v *Value) step(name string) *Value {
 // path in the canonical spelling finds the other spellings of spec 1.2 too, each
 // where it stands: Find("run", "max_tokens") a maxTokens at the top. Of several
 // the canonical one comes first, then the order of [Field.Aliases].
+// The value is that of the tree.
 func (t *Tree) Find(path ...string) *Value {
 	if t.Root == nil {
 		return nil
@@ -273,6 +280,7 @@ func steps(field string, like []string) []string {
 type Index struct{ text text }
 
 // NewIndex returns the index of a text.
+// It reads the text once, and keeps it.
 func NewIndex(src string) *Index { return &Index{text{src: src, lines: lineStarts(src)}} }
 
 // Offset returns the byte offset of a position. One behind a line's end is the
@@ -300,6 +308,7 @@ func (x *Index) Offset(p Position) int {
 
 // Position returns the place of a byte offset; one outside the text is moved to
 // its nearest end.
+// It takes time in proportion to the line's length.
 func (x *Index) Position(offset int) Position {
 	t := x.text // which keeps the last question in itself
 	return t.position(offset)

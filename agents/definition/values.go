@@ -89,6 +89,7 @@ func (r *reader) stringField(v *node, field string, to *string) bool {
 	return true
 }
 
+// boolField reads a boolean; an empty value leaves what is there.
 func (r *reader) boolField(v *node, field string, to *bool) {
 	switch v.kind {
 	case boolean:
@@ -100,6 +101,7 @@ func (r *reader) boolField(v *node, field string, to *bool) {
 }
 
 // intField reads a whole number from low to high.
+// false where it is not given, or has a finding.
 func (r *reader) intField(v *node, field string, low, high int) (int, bool) {
 	switch {
 	case v.kind == null:
@@ -118,6 +120,7 @@ func (r *reader) intField(v *node, field string, low, high int) (int, bool) {
 }
 
 // floatField reads a number from low to high.
+// nil where it is not given, or has a finding.
 func (r *reader) floatField(v *node, field string, low, high float64) *float64 {
 	switch {
 	case v.kind == null:

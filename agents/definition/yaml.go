@@ -66,6 +66,7 @@ type converter struct {
 
 // read parses the text. Findings are of codes agent/yaml, with a zero node, and
 // agent/yaml-feature, with what could be read.
+// A panic of the parser is a finding.
 func (s *source) read() (root node, findings []finding) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -236,6 +237,8 @@ func (c *converter) brackets(n *node, f flow) {
 	}
 }
 
+// mapping makes a node of keys and values. Of a key that is there twice the first
+// counts.
 func (c *converter) mapping(values []*ast.MappingValueNode, f flow, depth int) node {
 	n := node{kind: mapping, keys: make([]key, 0, len(values)), items: make([]node, 0, len(values))}
 	seen := make(map[string]bool, len(values))
@@ -295,6 +298,7 @@ func (c *converter) written(n ast.Node) bool {
 	return tk.Type == token.NullType && strings.HasPrefix(c.text[c.find(tk):], tk.Value)
 }
 
+// sequence makes a node of a list.
 func (c *converter) sequence(s *ast.SequenceNode, depth int) node {
 	n := node{kind: list, items: make([]node, 0, len(s.Values))}
 	if s.Start != nil {
