@@ -27,8 +27,7 @@ type Severity string
 
 // The severities of spec 1.5, worst first.
 const (
-	// Something of the file does not count; whether the agent runs is
-	// [Problem.Fatal].
+	// Something of the file does not count, and the agent may not run.
 	Error Severity = "error"
 	// The agent runs, but not as the file reads.
 	Warning Severity = "warning"

@@ -9,8 +9,7 @@ import (
 
 // FileEvent is a span, or the beginning or the end of a run, as files of traces have it
 // (spec 7.2).
-// The names and their order are those of trace files of other tools, so they do not
-// change.
+// Others read these files, so members are added and not renamed.
 type FileEvent struct {
 	// Of a span: session and number; of the beginning of a run with -start behind.
 	EventID       string `json:"event_id"`

@@ -861,7 +861,7 @@ export interface FileChanged {
 	isLink?: boolean;
 }
 
-/** FileEvent is a span, or the beginning or the end of a run, as files of traces have it. The names and their order are those of trace files of other tools, so they do not change. */
+/** FileEvent is a span, or the beginning or the end of a run, as files of traces have it. Others read these files, so members are added and not renamed. */
 export interface FileEvent {
 	/** Of a span: session and number; of the beginning of a run with -start behind. */
 	event_id: string;
