@@ -8,7 +8,8 @@ import (
 
 // BadParam is wrapped by the errors of [Service.Start] that one member of the
 // request is to blame for, so that a client can be told which (spec 2.2). Path is
-// as in "inputs.topic"; Err says what is wrong with it, as in "is required".
+// as in "inputs.topic"; Err says what is wrong with it, as in "is required". It is
+// found with errors.As below a fault of kind Invalid.
 type BadParam struct {
 	Path string
 	Err  error

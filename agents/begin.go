@@ -16,7 +16,9 @@ import (
 	"github.com/agentls/agentls/internal/settings"
 )
 
-// beginning is a run on its way from its plan to its first turn.
+// beginning is a run on its way from its plan to its first turn. It belongs to the
+// goroutine that begins the run, and then to the one that performs it. Fields are set
+// in the order in which they stand: prepare sets the later ones.
 type beginning struct {
 	*planned
 	conv     *conversation
@@ -35,6 +37,15 @@ type beginning struct {
 
 // begin sets a run going in a session. first writes its first event, when nothing
 // else can change the agent's context any more; on its error there is no run.
+//
+// The order matters. The run is made before anybody knows of it; enlist makes it known,
+// and from there on it can be cancelled. Its first event is on stable storage before
+// begin returns, so a run whose id a client has is in the log. On an error nothing of
+// it goes on. Questions about changed servers that did not come to the run are asked by
+// the next one.
+//
+// ctx is the request's: it bounds what is asked of servers, and not the run, which
+// lives below the service's context and ends with p.Client.
 func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p Start,
 	first func(*Live) (uint64, error)) (*Live, error) {
 	offered := s.serversOf(ctx, r)
@@ -91,7 +102,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	return live, nil
 }
 
-// prepare makes the run, which nobody else knows yet.
+// prepare makes the run, which nobody else knows yet. Errors are faults, and leave
+// nothing behind.
 func (s *Service) prepare(b *beginning) error {
 	var delegate *delegation
 	b.tools, delegate = s.toolsOfRun(b.planned, b.start.from, b.tree, b.offered.Tools)
@@ -121,7 +133,9 @@ func (s *Service) prepare(b *beginning) error {
 	return nil
 }
 
-// newLive gives b the run as others will know it.
+// newLive gives b the run as others will know it. Its approval is asked anew at each
+// call, for the person may change it while the run goes on; the strictest of all
+// callers holds.
 func (s *Service) newLive(b *beginning) {
 	p := b.start
 	about := activity.Origin{Run: p.Run, Agent: b.def.Name, CorrelationID: cmp.Or(p.from.correlationID, p.Run),
@@ -147,7 +161,8 @@ func (s *Service) newLive(b *beginning) {
 	}
 }
 
-// runConfig is what the run consists of, but for the steps of a graph.
+// runConfig is what the run consists of, but for the steps of a graph. Functions in it
+// are called while the run goes on, and read what holds then.
 func (s *Service) runConfig(b *beginning, usable run.Tools) run.Config {
 	p, conv, live, about := b.start, b.conv, b.live, b.live.about
 	var under *run.Run
@@ -193,7 +208,8 @@ func (s *Service) runConfig(b *beginning, usable run.Tools) run.Config {
 	}
 }
 
-// perform has the run answer, once it is its turn.
+// perform has the run answer, once it is its turn. It is on a goroutine of its own, and
+// returns when the run, and those that control passed to, have ended.
 func (s *Service) perform(b *beginning) {
 	live, conv := b.live, b.conv
 	ended := sync.OnceFunc(func() { close(live.ended) })
@@ -220,7 +236,8 @@ func (s *Service) perform(b *beginning) {
 	s.settle(live)
 }
 
-// awaitTurn waits for the runs before this one, and reports whether it may begin.
+// awaitTurn waits for the runs before this one, and reports whether it may begin. It
+// may be false without an error: what ended the run is the cause of its context.
 func (s *Service) awaitTurn(b *beginning) bool {
 	// What ends the run before this one may end this one too, and be a moment
 	// late here: no model is asked for a client that has gone.
@@ -236,7 +253,10 @@ func (s *Service) awaitTurn(b *beginning) bool {
 }
 
 // end cancels a run when its client goes, and when the run that waits for it is
-// cancelled or interrupted itself, until release is called.
+// cancelled or interrupted itself, until release is called. A timeout of the one that
+// waits suspends a node of a graph, which goes on later, and cancels any other. release
+// is called when the run has ended, so that nothing is cancelled that another one of
+// its id is by then.
 func end(cancel context.CancelCauseFunc, client context.Context, from origin) (release func()) {
 	gone := context.AfterFunc(client, func() { cancel(run.ErrInterrupted) })
 	if from.within == nil {

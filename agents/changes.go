@@ -15,11 +15,12 @@ import (
 type (
 	// Resolve asks to keep or to undo what agents did to files.
 	Resolve struct {
-		Session  string   // "" = main
-		URI      string   // of the file; "" = all
-		Run      string   // only what this run did; "" = all
-		Hunks    []string // ids of [Service.Changes], with URI; none = all
-		Action   string   // keep, undo
+		Session string   // "" = main
+		URI     string   // of the file; "" = all
+		Run     string   // only what this run did; "" = all
+		Hunks   []string // ids of [Service.Changes], with URI; none = all
+		Action  string   // keep, undo
+		// Reads and writes the files; must not be nil.
 		Frontend Frontend
 	}
 
@@ -43,7 +44,7 @@ const (
 // left. Its hunks are the pending ones and those that were kept before, with
 // ranges in what the agents left. What the person changed by hand between two
 // steps of the agents is not among them. The error has the reason
-// unknownSession.
+// unknownSession. A file of which contents are lost is left out and logged.
 func (s *Service) Changes(ctx context.Context, id, run string, frontend Frontend) ([]activity.Change, error) {
 	conv, err := s.openKept(id)
 	if err != nil {
@@ -178,7 +179,8 @@ func (b *fileHistory) resolveAll(ctx context.Context, r Resolve) ([]*outcome, er
 }
 
 // resolving keeps a session from being closed, deleted or brought back until
-// release is called. The error has the reason busy.
+// release is called. The error has the reason busy. Several may go on at once; changes
+// of files are made under conv.changes.
 func (s *Service) resolving(conv *conversation) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +201,7 @@ func (s *Service) resolving(conv *conversation) (release func(), err error) {
 }
 
 // sameFile reports whether two URIs name one file: clients escape otherwise than
-// the log does.
+// the log does. It does not look at the disk.
 func sameFile(a, b string) bool {
 	path := tool.PathOf(a)
 	return a == b || (path != "" && path == tool.PathOf(b))
@@ -220,7 +222,8 @@ const (
 	whyMoving  = "It changes while it is to be undone: try again."
 )
 
-// outcome is what became of the changes of one file.
+// outcome is what became of the changes of one file. Its hunks have the status that
+// they have now.
 type outcome struct {
 	uri       string
 	change    activity.Change
@@ -244,7 +247,10 @@ func (o *outcome) mark(ids []string, status string) {
 }
 
 // resolve keeps or undoes hunks of one file. A file that a run, or the person,
-// writes at the same moment is looked at again.
+// writes at the same moment is looked at again. The error is that of the log, or of the
+// context; what a person can do something about is a conflict in the outcome.
+// fault.Stale from undo means that somebody wrote meanwhile; it is tried again, tries
+// times.
 func (b *fileHistory) resolve(ctx context.Context, r Resolve, h session.FileHistory) (*outcome, error) {
 	for try := 1; ; try++ {
 		v, err := b.fold(h, r.Run)
@@ -273,7 +279,8 @@ func (b *fileHistory) resolve(ctx context.Context, r Resolve, h session.FileHist
 	}
 }
 
-// accept makes hunks part of what the person has accepted.
+// accept makes hunks part of what the person has accepted. Nothing is written to the
+// file. conv.changes is held.
 func (b *fileHistory) accept(h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	_, o.conflicts = change.Keep(v.baseline, v.newest, r.Hunks)
 	ids := b.chooseHunks(o, r)
@@ -302,7 +309,8 @@ func (b *fileHistory) accept(h session.FileHistory, v *folded, r Resolve, o *out
 	return b.say(event)
 }
 
-// undo takes hunks out of a file as it is now.
+// undo takes hunks out of a file as it is now. What it holds now is kept first, and the
+// event says what was done: so an undo can be undone by a rewind.
 func (b *fileHistory) undo(ctx context.Context, h session.FileHistory, v *folded, r Resolve, o *outcome) error {
 	uri := o.change.URI
 	path, why := b.writable(h)
@@ -353,7 +361,7 @@ func (b *fileHistory) undo(ctx context.Context, h session.FileHistory, v *folded
 }
 
 // exact is a text as the content of a file: the very bytes that were there, where
-// it is what was there.
+// it is what was there. Bytes that are no UTF-8 would be lost in a text.
 func (b *fileHistory) exact(v *folded, text *string) *Content {
 	switch {
 	case text == nil:
@@ -375,7 +383,8 @@ func (b *fileHistory) chooseHunks(o *outcome, r Resolve) []string {
 	return ids
 }
 
-// say writes what a person decided to the log.
+// say writes what a person decided to the log. It does not wait for the disk; whoever
+// decided commits at the end.
 func (b *fileHistory) say(event activity.ChangeResolved) error {
 	if b.conv.Append(activity.Origin{}, event, 0) == 0 {
 		return fault.New(fault.Unavailable, "agents.changes", "the session's log is closed")

@@ -12,7 +12,9 @@ import (
 // what became of it; "" stands for main and for the default session. force does
 // it below the threshold too, and after a failure. The error has the reason
 // unknownAgent, unknownSession, authRequired, or busy while the agent has a run
-// there.
+// there. What a model answers is counted by no run. It blocks for that, and heeds ctx.
+// The event is on stable storage when it returns without an error; a failure of the
+// compression itself is in the event's status and no error.
 func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (activity.ContextCompressed, error) {
 	none := activity.ContextCompressed{}
 	found, folder, err := s.find(Start{Agent: agent})
@@ -49,7 +51,8 @@ func (s *Service) Compress(ctx context.Context, id, agent string, force bool) (a
 	return event, conv.Commit(ctx, conv.Log.Last())
 }
 
-// openKept returns a session that is open or lies on disk; "" is the default one.
+// openKept returns a session that is open or lies on disk; "" is the default one. The
+// error has the reason unknownSession for one that is not there.
 func (s *Service) openKept(id string) (*conversation, error) {
 	if id != "" {
 		if _, err := s.Sessions.Get(id); err != nil {

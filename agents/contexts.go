@@ -12,14 +12,15 @@ import (
 )
 
 // Context is what an agent has seen and said in a session, as its model is sent
-// it.
+// it. It is a view of one moment.
 type Context struct {
 	Messages  []model.Message // must not be modified
 	Tokens    int
 	Estimated bool      // Tokens are not the provider's count
 	Window    int       // of the agent's model, in tokens; 0 = not known
 	Started   time.Time // zero for an agent that has not run
-	Active    time.Time
+	// When it last said or was told something.
+	Active time.Time
 	// Memory are the memory files that its next run is told, as they are now.
 	Memory prompt.Memory
 }
@@ -46,7 +47,7 @@ func (s *Service) Context(id, agent string) (*Context, error) {
 }
 
 // memoryOf returns the memory files that an agent's next run is told, none for one
-// that is not there any more.
+// that is not there any more. It reads the files.
 func (s *Service) memoryOf(agent string) prompt.Memory {
 	entry, err := s.Agents().Lookup("", agent)
 	if err != nil || s.Memory == nil || !entry.Definition.MemoryFiles {
@@ -55,10 +56,12 @@ func (s *Service) memoryOf(agent string) prompt.Memory {
 	return s.Memory(s.homeOf(entry.Definition), "")
 }
 
-// ClearContext ends an agent's context in a session: its next run begins a new
-// one, and has to read again what it writes, and the keys of the state that its file names (memory.session) are removed. With purge, what the context held
-// is erased from disk as well. The errors are those of [Service.Context], and
-// busy while the agent has a run there, or another daemon the session.
+// ClearContext ends an agent's context in a session: its next run begins a new one, and has to read
+// again what it writes, and the keys of the state that its file names (memory.session) are removed.
+// With purge, what the context held is erased from disk as well. The errors are those of
+// [Service.Context], and busy while the agent has a run there, or another daemon the session. All
+// is on stable storage when it returns; an error of a purge may leave the context cleared and not
+// all erased.
 func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool) error {
 	conv, err := s.openKept(id)
 	if err != nil {
@@ -95,7 +98,8 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 }
 
 // contextOf returns the name under which a session knows an agent, and the
-// window of its model.
+// window of its model. It is the name of the file where that is known, else the one
+// that the session has a context of. window is 0 where the model is not known.
 func (s *Service) contextOf(conv *session.Session, agent string) (name string, window int, err error) {
 	entry, err := s.Agents().Lookup("", agent)
 	if err == nil {
@@ -114,7 +118,8 @@ func (s *Service) contextOf(conv *session.Session, agent string) (name string, w
 }
 
 // exclude keeps runs of an agent from beginning in a session until release is
-// called. The error has the reason busy: one goes on.
+// called. The error has the reason busy: one goes on. It waits for nothing. release
+// must be called; runs that begin meanwhile wait for it where they may.
 func (s *Service) exclude(id, agent string) (release func(), err error) {
 	key := [2]string{id, agent}
 	s.mu.Lock()

@@ -12,9 +12,12 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// conversation is a session with what its runs share.
+// conversation is a session with what its runs share. There is one for each session
+// that is in use, made when it is opened and dropped when it is closed. changes is
+// taken before mu, and the service's mu is never taken while mu is held.
 type conversation struct {
 	*session.Session
+	// Keeps the answers of the session, and what its runs have read.
 	gate *guard.Gate
 
 	changes sync.Mutex // held while files are brought back, kept or undone; taken before mu
@@ -30,7 +33,8 @@ type conversation struct {
 
 // open returns a session, from disk when it is not in use yet. "" is the
 // default one. note is for the person: it is not the session that they asked
-// for.
+// for. A session that is just being closed is waited for, and opened again. What the
+// log has of taint is given to the gate before anything runs.
 func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	opened, err := s.Sessions.Open(id)
 	if err != nil {
@@ -73,6 +77,7 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	return conv, opened.Note, nil
 }
 
+// approval is the mode that a run asked for, else its session's.
 func (s *Service) approval(c *conversation, own Approval) Approval {
 	if own != "" {
 		return own
@@ -80,6 +85,8 @@ func (s *Service) approval(c *conversation, own Approval) Approval {
 	return s.approvalOf(c)
 }
 
+// lookupSeen returns which files the agent of a context has read, and as what; made when it is
+// first asked for.
 func (c *conversation) lookupSeen(contextID string) *tool.Seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()

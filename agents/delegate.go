@@ -21,7 +21,8 @@ import (
 )
 
 // callable returns the agents that an agent may delegate to, by name: those of its
-// subagents that other agents may run here.
+// subagents that other agents may run here. Agents whose inputs have agent_name, which
+// the tool itself needs, are left out, and so is the agent itself.
 func (s *Service) callable(def *definition.Definition, folder string, set *Settings) []*definition.Definition {
 	if len(def.Subagents) == 0 {
 		return nil
@@ -54,7 +55,8 @@ func (s *Service) callable(def *definition.Definition, folder string, set *Setti
 // like.
 const agentName = "agent_name"
 
-// inputs returns the properties of an agent's inputs.
+// inputs returns the properties of an agent's inputs. nil where it has none, or they
+// are no object.
 func inputs(d *definition.Definition) map[string]json.RawMessage {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -65,7 +67,8 @@ func inputs(d *definition.Definition) map[string]json.RawMessage {
 	return schema.Properties
 }
 
-// delegation is delegate_to_agent of one agent (spec 4.1).
+// delegation is delegate_to_agent of one agent (spec 4.1). It is made for each run, and
+// its spec at most once: there may be thousands of agents.
 type delegation struct {
 	service *Service
 	agents  []*definition.Definition // that may be called, by name
@@ -93,7 +96,9 @@ const (
 	maxDescription = 200 // characters of one
 )
 
-// describe makes what the model is told: who there is, and what each takes.
+// describe makes what the model is told: who there is, and what each takes. Providers
+// want one schema for all agents: a property that agents mean differently is left open
+// there.
 func (d *delegation) describe() tool.Spec {
 	var about strings.Builder
 	about.WriteString("Gives a part of the work to another agent and returns its result. The agent does not see this conversation: " +
@@ -148,7 +153,8 @@ func (d *delegation) describe() tool.Spec {
 	}
 }
 
-// Plan implements tool.Tool.
+// Plan implements tool.Tool. Delegating is safe by itself: what the other agent does is
+// asked about when it does it.
 func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(args, &given); err != nil || given == nil {
@@ -196,7 +202,8 @@ func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 	}, nil
 }
 
-// find returns the agent that a model means; nil for none.
+// find returns the agent that a model means; nil for none. Dashes and underscores are
+// one, since names of tools have no dashes for some models.
 func (d *delegation) find(name string) *definition.Definition {
 	for _, a := range d.agents {
 		if a.Name == name || strings.ReplaceAll(a.Name, "-", "_") == strings.ReplaceAll(name, "-", "_") {
@@ -206,6 +213,7 @@ func (d *delegation) find(name string) *definition.Definition {
 	return nil
 }
 
+// names lists the agents for an error.
 func (d *delegation) names() string {
 	var names []string
 	for _, a := range d.agents {
@@ -239,7 +247,7 @@ type byName struct {
 	agent string
 }
 
-// Plan implements tool.Tool.
+// Plan implements tool.Tool. It becomes a call of delegate_to_agent with that name.
 func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	given := map[string]json.RawMessage{}
 	if len(args) > 0 && json.Unmarshal(args, &given) != nil {
@@ -253,7 +261,8 @@ func (n *byName) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) 
 }
 
 // delegate runs another agent for a call of a run, and waits for its end. The error is
-// for the model.
+// for the model. It blocks for as long as that run takes; when ctx ends the run is
+// ended, and waited for.
 func (s *Service) delegate(ctx context.Context, caller *Live, call string, asked Start) (*tool.Result, error) {
 	ended, err := s.await(ctx, caller, call, asked, caller.tree.enter)
 	if err != nil {
@@ -278,6 +287,10 @@ type awaited struct {
 // await runs another agent for a call of a run, and waits for its end. A call that an
 // earlier daemon made is gone on with: its run is taken up again, or has its result in
 // the log. enter takes it into the tree. The error is for the model.
+//
+// The id of the call is what ties the two runs together in the log (run.started has
+// it), so that after a restart the same call finds its run and none is made twice. It
+// counts in the tree between enter and leave.
 func (s *Service) await(ctx context.Context, caller *Live, call string, asked Start,
 	enter func() (leave func(), err error)) (*awaited, error) {
 	earlier, again := caller.conv.RunOfCall(caller.ID, call)
@@ -331,7 +344,10 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 	}, nil
 }
 
-// below returns what asks for a run that another one waits for, until ctx ends.
+// below returns what asks for a run that another one waits for, until ctx ends. It has
+// what the caller has: session, folder, client, frontend, mode; what the caller has
+// read taints it from the start; and what agents on the way ask to be confirmed is
+// asked here too (SEC-130).
 func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 	from := caller.start
 	asked.Session, asked.Folder, asked.Frontend, asked.Client, asked.Approval = caller.Session, caller.folder,
@@ -351,7 +367,8 @@ func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 func (l *Live) chain() []string { return append(slices.Clone(l.start.from.chain), l.Agent) }
 
 // delegationResult is what the caller's model gets of a run (spec 4.1). What the other agent
-// says is data, and as trustworthy as what it has read.
+// says is data, and as trustworthy as what it has read. Any end but GOAL is a failure of the
+// call.
 func delegationResult(agent string, r activity.RunFinished, taint tool.Taint) *tool.Result {
 	text := fmt.Sprintf("Subagent '%s' finished (%s, %s, %s).", agent, r.Reason,
 		tool.Count(r.Turns, "turn", "turns"), tool.Count(r.Usage.TotalTokens, "token", "tokens"))
@@ -365,7 +382,8 @@ func delegationResult(agent string, r activity.RunFinished, taint tool.Taint) *t
 	return &tool.Result{Content: text, Display: display, Taint: taint, Failed: r.Reason != activity.Goal}
 }
 
-// resultOf returns how a run of a session ended.
+// resultOf returns how a run of a session ended. It reads the whole log. The error is
+// Unavailable where it is not there, as after a purge.
 func (s *Service) resultOf(conv *conversation, id string) (result activity.RunFinished, err error) {
 	found := false
 	err = conv.Log.Replay(conv.Log.Last(), func(e activity.Event) {
@@ -379,6 +397,7 @@ func (s *Service) resultOf(conv *conversation, id string) (result activity.RunFi
 	return result, err
 }
 
+// keysOf returns the names of members in order.
 func keysOf(m map[string]json.RawMessage) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -394,7 +413,7 @@ func oneLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// encode is the JSON of a value that has one.
+// encode is the JSON of a value that has one. null for any other.
 func encode(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -16,7 +16,9 @@ import (
 // Explain returns what an agent really gets in a run that a person starts in a new
 // session, in the folder that it comes with or else the first (spec 1.8). text is
 // that of its file, for the lines in it; "" = none are told. Whether the file waits
-// for a review is not looked at.
+// for a review is not looked at. It starts nothing and asks nobody: servers are told as
+// they were last seen. The result is the caller's. It is made for each
+// keystroke in an agent's file.
 func (s *Service) Explain(def *definition.Definition, text string) *explanation.Explanation {
 	return s.explain(def, text, false)
 }
@@ -29,6 +31,8 @@ func (s *Service) ExplainAsIfTrusted(def *definition.Definition, text string) *e
 	return e
 }
 
+// explain makes the explanation from the same functions that make a run, so that both say the same
+// (TestEveryCallIsExplained, TestRunsGoByTheirExplanation).
 func (s *Service) explain(def *definition.Definition, text string, asIf bool) *explanation.Explanation {
 	folder := s.homeOf(def)
 	set := s.Settings(folder)
@@ -78,7 +82,7 @@ func (s *Service) checkConfigured(id string) error {
 }
 
 // homeOf returns the folder that a run of an agent is in when nobody says
-// another.
+// another. An agent of a project is in its project's.
 func (s *Service) homeOf(def *definition.Definition) string {
 	if folders := s.Folders(); !def.FromProject() && len(folders) > 0 {
 		return folders[0]
@@ -92,7 +96,8 @@ func (s *Service) unreviewed(def *definition.Definition) bool {
 }
 
 // othersOf are the agents that names mean in a folder, made once for each catalog
-// and reading of the settings: an explanation is made for each keystroke.
+// and reading of the settings: an explanation is made for each keystroke. It is never
+// changed; another one takes its place.
 type othersOf struct {
 	catalog *registry.Snapshot
 	folder  string
@@ -103,7 +108,8 @@ type othersOf struct {
 }
 
 // others returns the agents that names mean in a folder, as the settings have
-// them. Nobody changes what it returns.
+// them. Nobody changes what it returns. Two callers at once may make it twice, which
+// does no harm.
 func (s *Service) others(folder string, set *Settings) ([]*definition.Definition, map[string]*definition.Definition) {
 	catalog := s.Agents()
 	s.mu.Lock()
@@ -122,6 +128,8 @@ func (s *Service) others(folder string, set *Settings) ([]*definition.Definition
 	return known.all, known.byName
 }
 
+// meantAgents makes the list of [Service.others]: of each name the agent that the folder means,
+// with hidden ones where the folder is not trusted.
 func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set *Settings) []*definition.Definition {
 	entries := catalog.Entries()
 	own := make(map[string]bool)
@@ -150,7 +158,8 @@ type Last struct {
 }
 
 // Last returns it; false where none has ended since the daemon began. Agents of one
-// name are told apart by their files.
+// name are told apart by their files. It is for people, as a lens in the agent's file,
+// and is not kept over a restart.
 func (s *Service) Last(def *definition.Definition) (Last, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +167,7 @@ func (s *Service) Last(def *definition.Definition) (Last, bool) {
 	return l, ok
 }
 
+// remember notes a run that has ended for [Service.Last].
 func (s *Service) remember(def *definition.Definition, live *Live, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

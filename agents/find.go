@@ -11,7 +11,9 @@ import (
 )
 
 // find returns the agent that a run is of, as the settings have it, and its
-// folder.
+// folder. The checks go from what is true of the file to what is true of who asks. The
+// error says why it does not run: unknownAgent, invalidAgent, untrusted, denied, or
+// what a review says. It asks nobody.
 func (s *Service) find(p Start) (*effective, string, error) {
 	name := p.Agent
 	if name == "" {
@@ -62,7 +64,9 @@ func (s *Service) find(p Start) (*effective, string, error) {
 }
 
 // checkPermitted returns why an agent does not run: it comes with a folder that is
-// not trusted, or has to be looked at first (spec 4.4).
+// not trusted, or has to be looked at first (spec 4.4). It is asked again when a run
+// that waited comes to its turn. Where it cannot be told whether a folder is trusted it
+// is not.
 func (s *Service) checkPermitted(def *definition.Definition) error {
 	if folder := def.Folder; def.FromProject() && !s.Trusted(folder) {
 		if err := s.trustError(folder); err != nil {
@@ -80,6 +84,7 @@ func (s *Service) checkPermitted(def *definition.Definition) error {
 	return nil
 }
 
+// trustError returns why it cannot be told whether a folder is trusted; nil where it can.
 func (s *Service) trustError(folder string) error {
 	if s.TrustError == nil {
 		return nil
@@ -88,7 +93,8 @@ func (s *Service) trustError(folder string) error {
 }
 
 // locate sets the folders that a call may reach, and which of them are trusted,
-// as they are now.
+// as they are now. It is called before each call, so what the person has changed since
+// holds.
 func (s *Service) locate(env *tool.Env, additional []string) {
 	folders := s.Folders()
 	env.Folders = append(folders, additional...)

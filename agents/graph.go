@@ -20,7 +20,8 @@ import (
 )
 
 // checkGraph returns why the graph of an agent cannot run in a folder: nodes of agents
-// that nobody has. What a file alone says wrong has been found before.
+// that nobody has. What a file alone says wrong has been found before. The error is
+// Invalid, with the reason invalidAgent.
 func (s *Service) checkGraph(def *definition.Definition, folder string) error {
 	if def.Graph == nil {
 		return nil
@@ -45,6 +46,8 @@ func (s *Service) checkGraph(def *definition.Definition, folder string) error {
 
 // checkModels returns why the agents that a graph runs cannot ask their models, asked being
 // the model of those that have none of their own. A graph of tools and questions needs none.
+// It is asked before a graph begins, so that a missing key is told at once and not by the
+// fifth node.
 func (s *Service) checkModels(def *definition.Definition, folder, asked string, set *Settings) error {
 	seen := map[string]bool{def.Name: true}
 	for open := []*definition.Definition{def}; len(open) > 0; open = open[1:] {
@@ -72,7 +75,8 @@ func (s *Service) checkModels(def *definition.Definition, folder, asked string, 
 }
 
 // graphOf returns what a run of an agent with a graph goes through, nil for another. get
-// returns the run, once it is there.
+// returns the run, once it is there. What an earlier daemon came to is read from the log
+// where the run is taken up.
 func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun string,
 	get func() *Live) (*run.Graph, error) {
 	if r.def.Graph == nil {
@@ -128,7 +132,9 @@ func plainJSON(v any) (plain any) {
 	return plain
 }
 
-// runNode runs the agent of a node, and waits for its end.
+// runNode runs the agent of a node, and waits for its end. How it ended is a value or a
+// reason why it failed, never an error: the graph decides about another try, unless the
+// failure is final.
 func (s *Service) runNode(ctx context.Context, caller *Live, call string, node graph.Node, asked Start) run.Given {
 	if depth := caller.start.from.depth; depth >= caller.tree.limits.Depth {
 		return run.Given{Failed: fmt.Sprintf("it lies %d runs deep, and %d are allowed (agents.limits.depth)", depth+1,
@@ -162,7 +168,9 @@ func (s *Service) runNode(ctx context.Context, caller *Live, call string, node g
 
 // graphPast reads how far a graph came from the log of its session. Where the graph came to
 // its time, an agent goes on that was left interrupted, and what else was cut off runs anew,
-// under another call.
+// under another call. It reads the log up to an event. A step is over only where a node has
+// finished; attempts that have failed or were cut off are counted, so that no step gets more
+// of them than it has.
 func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64) (*run.GraphPast, error) {
 	goesOn := func(name, call string) bool { // with the attempt that the graph's time cut off
 		if node, _ := plan.Node(name); node.Kind == graph.Tool {
@@ -230,7 +238,7 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 
 // Graph returns the graph of an agent as it is shown, or who hands over to whom where it
 // has none. With a run, it has the states of the nodes in it. The errors have the reasons
-// unknownAgent and unknownRun.
+// unknownAgent and unknownRun. It looks through the sessions on disk for the run.
 func (s *Service) Graph(def *definition.Definition, folder, runID string) (graph.Picture, error) {
 	if def.Graph == nil {
 		return s.network(def, folder), nil
@@ -255,7 +263,8 @@ func (s *Service) sessionWith(id string) (*session.Session, error) {
 	return s.read(name)
 }
 
-// network is who hands over to whom, beginning with an agent.
+// network is who hands over to whom, beginning with an agent. Each agent is there once;
+// targets that there are not are left out.
 func (s *Service) network(def *definition.Definition, folder string) graph.Picture {
 	picture := graph.Picture{Name: def.Name, Entry: def.Name, Handoffs: true}
 	seen, asks := map[string]bool{def.Name: true}, false

@@ -23,7 +23,8 @@ import (
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
-// guards returns the guards of a run. live is set before one judges.
+// guards returns the guards of a run. live is set before one judges. They are made for
+// each run, with functions that read the settings and the trust of that moment.
 func (s *Service) guards(r *planned, live *Live) []*guardrail.Guard {
 	if len(r.def.Guards) == 0 {
 		return nil
@@ -57,7 +58,8 @@ func (s *Service) guards(r *planned, live *Live) []*guardrail.Guard {
 // findValidator returns the path of a validator (spec 6.1), "" for none: of command: the
 // executable, relative to the agent's folder; of a bare name the one in
 // .gemini/validators there, or in the person's own. Where the agent is the person's, the
-// run's folder is meant, and theirs comes first.
+// run's folder is meant, and theirs comes first. It only looks where the name leads:
+// whether it may be run is asked then.
 func (s *Service) findValidator(own, folder, name string, bare bool) string {
 	at := cmp.Or(own, folder)
 	var paths []string
@@ -86,7 +88,9 @@ func (s *Service) findValidator(own, folder, name string, bare bool) string {
 	return ""
 }
 
-// runValidator runs a validator's executable behind a wall that lets it read.
+// runValidator runs a validator's executable behind a wall that lets it read. It takes
+// one of the slots that bound how many processes run at once. Without a sandbox, or in
+// a folder that is not trusted, it is not run, and the guard has not judged.
 func (s *Service) runValidator(ctx context.Context, r *planned, path string, args []string,
 	input []byte) (tool.Ended, error) {
 	if r.folder == "" || !s.Trusted(r.folder) {
@@ -119,7 +123,7 @@ func (s *Service) runValidator(ctx context.Context, r *planned, path string, arg
 
 // secretIn says what a text holds that must not leave the machine, "" for nothing: what
 // the daemon holds, the values of the folder's credential files, and what looks like a
-// credential.
+// credential. It names the kind only. It may read the folder's credential files.
 func (s *Service) secretIn(ctx context.Context, r *planned, text string) (string, error) {
 	if what := definition.SecretIn(text); what != "" {
 		return "what looks like " + what, nil
@@ -151,7 +155,8 @@ var verdict = json.RawMessage(`{"type":"object","properties":{"valid":{"type":"b
 	`"error":{"type":"string","description":"What is wrong with it, for whoever is to correct it."}},"required":["valid"],"additionalProperties":false}`)
 
 // askValidator has another agent judge, in a run that the run waits for. What it has
-// judged before an end of the daemon is not asked again.
+// judged before an end of the daemon is not asked again. The error says why it has not
+// judged, and then the guard refuses.
 func (s *Service) askValidator(ctx context.Context, caller *Live, name string,
 	output json.RawMessage) ([]activity.GuardError, error) {
 	entry, err := s.Agents().Lookup(caller.folder, name)
@@ -187,7 +192,9 @@ func (s *Service) askValidator(ctx context.Context, caller *Live, name string,
 	return []activity.GuardError{{Message: short}}, nil
 }
 
-// judgement runs an agent that judges.
+// judgement runs an agent that judges. The call's name is made of the judge and the
+// output, so that after a restart the same judgement is found. What the judge has read
+// taints the run that asked.
 func (s *Service) judgement(ctx context.Context, caller *Live, judge *definition.Definition,
 	output json.RawMessage) (activity.RunFinished, error) {
 	call := fmt.Sprintf("guard-%s-%x", judge.Name, sha256.Sum256(output))

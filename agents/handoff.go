@@ -28,7 +28,8 @@ func projectOf(def *definition.Definition) string {
 	return cmp.Or(def.Folder, ".")
 }
 
-// handover is how control passed to a run. nil is a run that was asked for.
+// handover is how control passed to a run. nil is a run that was asked for. All methods
+// may be called on nil.
 type handover struct {
 	activity.HandoffStarted
 	history string          // the conversation so far, quoted; "" = it is not told
@@ -56,6 +57,7 @@ func (h *handover) link() activity.Link {
 	return activity.Link{From: h.From, Reason: h.Reason}
 }
 
+// earlierSpent is what the runs before it used of the tree's limits.
 func (h *handover) earlierSpent() run.Spent {
 	if h == nil {
 		return run.Spent{}
@@ -63,6 +65,7 @@ func (h *handover) earlierSpent() run.Spent {
 	return h.spent
 }
 
+// before is the links of the runs before it, in order.
 func (h *handover) before() []activity.Link {
 	if h == nil {
 		return nil
@@ -72,6 +75,7 @@ func (h *handover) before() []activity.Link {
 
 // handoffs returns what control may pass to in a run. An agent that control
 // cannot pass to when the run begins is not offered, and nothing of its file is told.
+// Resolve and Quote are called when the model asks for a transfer, and look then.
 func (s *Service) handoffs(r *planned) run.Handoffs {
 	h := run.Handoffs{
 		Max:    r.settings.MaxHandoffDepth,
@@ -115,7 +119,8 @@ func (s *Service) target(to, folder string) (*effective, string, error) {
 // defaultWindow is what a model is trusted to take of which nothing is known.
 const defaultWindow = 128_000
 
-// windowOf returns how many tokens the model of a successor takes.
+// windowOf returns how many tokens the model of a successor takes. The conversation
+// that is passed over takes a quarter of it.
 func (s *Service) windowOf(to string, from *planned) int {
 	agent, folder, err := s.target(to, from.folder)
 	if err != nil {
@@ -131,7 +136,7 @@ func (s *Service) windowOf(to string, from *planned) int {
 }
 
 // last returns the run that has control of the chain that l is in. The service's mu
-// is held.
+// is held. It is the one that is steered and cancelled.
 func (l *Live) last() *Live {
 	for l.next != nil {
 		l = l.next
@@ -139,7 +144,7 @@ func (l *Live) last() *Live {
 	return l
 }
 
-// holder is last.
+// holder is last. It takes mu.
 func (s *Service) holder(live *Live) *Live {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +152,9 @@ func (s *Service) holder(live *Live) *Live {
 }
 
 // followOn begins the run that control has passed to, and waits for its end, which is
-// the end of live too.
+// the end of live too. Where that run cannot begin, the run that passed control on has
+// the failure as its result; where the daemon is ending the handoff stays in the log
+// and is begun by agents/resume.
 func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, live *Live) {
 	h, ok := live.run.Successor()
 	if !ok || h.Run == "" {
@@ -180,7 +187,8 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 }
 
 // passOn begins the run of a handoff. start says how it came about, what led to the run
-// before it, and in whose folder the target is looked for.
+// before it, and in whose folder the target is looked for. It is a run like any other,
+// but for what it does not get: inputs, model and mode that the first was asked with.
 func (s *Service) passOn(conv *conversation, from *definition.Definition, start Start) (*Live, error) {
 	h := start.from.handed.HandoffStarted
 	start.Agent, start.Run = h.To, h.Run
@@ -209,6 +217,7 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	})
 }
 
+// newHanded puts together what a successor is told and has left of the limits, from the log.
 func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handover {
 	passed := &handover{HandoffStarted: h, links: links}
 	for _, link := range links {
@@ -253,7 +262,8 @@ func holds(runs []session.Run, r session.Run) (last session.Run, pending bool) {
 
 // Chain returns the runs of the chain of handoffs that a run is in, in order, each with
 // its reason, time and tokens. It takes no lock, also where another daemon has the
-// session. The error has the reason unknownRun.
+// session. The error has the reason unknownRun. It looks through the sessions on disk
+// where none in use has the run.
 func (s *Service) Chain(id string) ([]activity.Link, error) {
 	_, runs, err := s.runsWith(id)
 	if err != nil {
@@ -287,7 +297,9 @@ func (s *Service) Chain(id string) ([]activity.Link, error) {
 	}
 }
 
-// runsWith returns the session that has a run, and its runs.
+// runsWith returns the session that has a run, and its runs. Sessions that are in use
+// are looked at first; those on disk are read without their locks, which takes a while
+// with many.
 func (s *Service) runsWith(id string) (name string, runs []session.Run, err error) {
 	for _, open := range s.Sessions.Live() {
 		if runs := open.Runs(); hasRun(runs, id) {
@@ -310,6 +322,7 @@ func (s *Service) runsWith(id string) (name string, runs []session.Run, err erro
 		id).Because(fault.UnknownRun, "run", id)
 }
 
+// hasRun reports whether a run is among those of a session.
 func hasRun(runs []session.Run, id string) bool {
 	_, ok := runIn(runs, id)
 	return ok

@@ -8,7 +8,7 @@ import (
 )
 
 // folded is what the steps of a file add up to. Texts are as package change has
-// them: nil for no file.
+// them: nil for no file. It is of one moment, and the caller's.
 type folded struct {
 	original *string  // what it was before the first step
 	baseline *string  // with what a person accepted since
@@ -22,7 +22,8 @@ type folded struct {
 // nothing of this one's: both are moved into the original and the baseline, so
 // that they are never shown, or undone, as the run's. A step of which nobody
 // knows how it ended is passed over; if it wrote the file, that counts as the
-// person's.
+// person's. The error is that of a blob which is lost. Only contents that are compared
+// are read.
 func (b *fileHistory) fold(h session.FileHistory, run string) (*folded, error) {
 	f := &folding{b: b, run: run, h: h, accepted: !h.HasBaseline}
 	for _, st := range h.Steps {
@@ -45,7 +46,8 @@ func (b *fileHistory) fold(h session.FileHistory, run string) (*folded, error) {
 	return &f.folded, err
 }
 
-// folding is a fold on its way.
+// folding is a fold on its way. The baseline that a person accepted belongs to a moment
+// of the log, BaselineSeq: steps before it led to it.
 type folding struct {
 	folded
 	b        *fileHistory
@@ -55,7 +57,8 @@ type folding struct {
 	accepted bool // the baseline of h is taken over
 	at       side // newest, as it was kept
 	read     bool // newest is what at is: only some are ever read
-	past     []moment
+	// What rewinds go back to, the oldest first.
+	past []moment
 }
 
 // moment is what a fold had come to after a step.
@@ -93,7 +96,8 @@ func (f *folding) accept() error {
 // note keeps what the fold has come to.
 func (f *folding) note() { f.past = append(f.past, moment{f.original, f.baseline, f.at}) }
 
-// step goes on with one step.
+// step goes on with one step. Steps come in the order of the log. Where a step does not
+// begin with what the one before left, somebody wrote between them.
 func (f *folding) step(st session.FileStep) error {
 	before, after := before(st.Kept), after(st.Kept)
 	if !f.begun {
@@ -135,7 +139,7 @@ const byRewind = "rewind"
 // move goes on to what a step left.
 func (f *folding) move(to side) { f.at, f.read = to, f.read && to == f.at }
 
-// latest returns the newest content.
+// latest returns the newest content. It reads the blob the first time.
 func (f *folding) latest() (*string, error) {
 	if !f.read && f.begun {
 		content, err := f.b.content(f.at)
@@ -147,7 +151,8 @@ func (f *folding) latest() (*string, error) {
 	return f.newest, nil
 }
 
-// foreign goes on to what somebody else left.
+// foreign goes on to what somebody else left. Their change is moved into both sides,
+// and so is shown as nobody's.
 func (f *folding) foreign(to side) error {
 	if same, err := f.b.alike(f.at, to); err != nil || same {
 		f.move(to)
@@ -166,7 +171,7 @@ func (f *folding) foreign(to side) error {
 	return nil
 }
 
-// rewind goes back to when the file was the same.
+// rewind goes back to when the file was the same. The newest moment counts.
 func (f *folding) rewind(to side) error {
 	for _, m := range slices.Backward(f.past) {
 		same, err := f.b.alike(m.at, to)

@@ -15,7 +15,8 @@ import (
 const endHooksIn = 1500 * time.Millisecond
 
 // startHooks returns why the session begins for hooks with the run that asks; "" where
-// it has begun. It is told from which folder its end is.
+// it has begun. It is told from which folder its end is. It says so once: the run that
+// gets the reason runs the hooks.
 func (c *conversation) startHooks(folder string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +28,8 @@ func (c *conversation) startHooks(folder string) string {
 }
 
 // endHooks runs the hooks of a session's end, if those of its start were run. The next
-// run begins the session again, with source.
+// run begins the session again, with source. It waits for them, endHooksIn at most,
+// whatever becomes of ctx. What they say is told in the log and changes nothing.
 func (s *Service) endHooks(ctx context.Context, c *conversation, reason, source string) {
 	c.mu.Lock()
 	started, folder := c.started, c.hookFolder
@@ -48,7 +50,8 @@ func (s *Service) endHooks(ctx context.Context, c *conversation, reason, source 
 	})
 }
 
-// endAllHooks runs the hooks of the end of all sessions, at the same time.
+// endAllHooks runs the hooks of the end of all sessions, at the same time. It is called
+// when the daemon ends, after the runs.
 func (s *Service) endAllHooks() {
 	s.mu.Lock()
 	var all conc.WaitGroup

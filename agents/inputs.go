@@ -19,19 +19,24 @@ import (
 // defaultQuery is what a task is asked when nobody says what (spec 1.2).
 const defaultQuery = "Get Started!"
 
-// assignment is what an agent is asked to do, with its placeholders filled in.
+// assignment is what an agent is asked to do, with its placeholders filled in. It is
+// made once for a run, and not changed afterwards.
 type assignment struct {
-	mode     definition.Mode
+	// The run's, with the default of the file and what its output demands.
+	mode definition.Mode
+	// The system prompt of the file; main's is replaced (instruct).
 	prompt   string
 	input    []activity.ContentBlock
 	examples []definition.Exchange
 	maxTurns int
-	maxTime  time.Duration
-	lowered  []definition.Problem // that the limits are
+	// 0 = no limit.
+	maxTime time.Duration
+	lowered []definition.Problem // that the limits are
 }
 
 // clamp lowers the limits to those of a project's file that nobody has reviewed
-// (spec 12.2), and notes where they were higher.
+// (spec 12.2), and notes where they were higher. The person is told of it as of a
+// problem of the file.
 func (a *assignment) clamp(agent string) {
 	turns, span := authority.Clamp(a.mode, a.maxTurns, a.maxTime)
 	lower := func(what, from, to string) {
@@ -50,7 +55,8 @@ func (a *assignment) clamp(agent string) {
 }
 
 // fillIn makes an assignment of a request. The errors are fault.Invalid: inputs
-// that are missing, all at once, or do not fit (spec 1.4).
+// that are missing, all at once, or do not fit (spec 1.4). It reads nothing and asks
+// nobody.
 func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, error) {
 	a := &assignment{mode: p.Mode, input: p.Input, maxTurns: def.MaxTurns, maxTime: def.MaxTime}
 	if a.mode == "" {
@@ -113,7 +119,8 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 	return a, nil
 }
 
-// textIn returns the texts of an input.
+// textIn returns the texts of an input. They are joined by line ends; resources are not
+// in it.
 func textIn(blocks []activity.ContentBlock) string {
 	var texts []string
 	for _, b := range blocks {
@@ -124,7 +131,9 @@ func textIn(blocks []activity.ContentBlock) string {
 	return strings.Join(texts, "\n")
 }
 
-// inputsOf returns the values of an agent's inputs, with their defaults.
+// inputsOf returns the values of an agent's inputs, with their defaults. It is nil for
+// an agent without inputs. Numbers are json.Number, so that they are filled in as they
+// were given. Errors are Invalid and name the input.
 func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, error) {
 	if def.Inputs == nil {
 		if len(raw) > 0 && string(raw) != "null" && string(raw) != "{}" {
@@ -183,7 +192,8 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 	return values, nil
 }
 
-// misfit says which input does not fit, or all where there are several.
+// misfit says which input does not fit, or all where there are several. err is of
+// tool.Schema, whose words it knows.
 func misfit(err error) error {
 	text := strings.TrimPrefix(err.Error(), "The arguments do not fit the tool:\n")
 	at, why, ok := strings.Cut(text, ": ")

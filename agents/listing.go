@@ -16,7 +16,8 @@ import (
 // is at least 1. No session is opened for it. A session in which something
 // happens meanwhile may be left out of the pages that follow, since it is new
 // again. The errors are those of [session.Store.List], and fault.Invalid for a
-// cursor that is none.
+// cursor that is none. It reads the directory, half a second for some thousand
+// sessions, and does not heed a context.
 func (s *Service) ListSessions(cursor string, limit int) (list []session.Info, next string, err error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
@@ -50,7 +51,8 @@ type listing struct {
 // keepListings is how long a list is good for another page.
 const keepListings = 10 * time.Second
 
-// listing returns the sessions for the page that a cursor names.
+// listing returns the sessions for the page that a cursor names. It is called without
+// mu.
 func (s *Service) listing(cursor string) ([]session.Info, error) {
 	s.mu.Lock()
 	kept := s.listed
@@ -61,7 +63,8 @@ func (s *Service) listing(cursor string) ([]session.Info, error) {
 	return s.Sessions.List()
 }
 
-// keepListing keeps a list for the page that follows, for a while.
+// keepListing keeps a list for the page that follows, for a while. One list is kept:
+// the newest.
 func (s *Service) keepListing(next string, all []session.Info) {
 	var kept *listing
 	if next != "" {
@@ -86,7 +89,8 @@ type place struct {
 	id string
 }
 
-// before reports whether a session stands after p in the list.
+// before reports whether a session stands after p in the list. The list is ordered by
+// the newest event, then by the id.
 func (p place) before(info session.Info) bool {
 	if p.id == "" {
 		return true
@@ -97,10 +101,12 @@ func (p place) before(info session.Info) bool {
 	return info.Session > p.id
 }
 
+// cursorOf is the cursor of the page behind a session; it has no meaning but that.
 func cursorOf(info session.Info) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", info.UpdatedAt.UnixNano(), info.Session))
 }
 
+// parseCursor reads one; "" is the beginning. The error is Invalid.
 func parseCursor(cursor string) (place, error) {
 	if cursor == "" {
 		return place{}, nil

@@ -19,6 +19,7 @@ import (
 const embeddingModel = "embedding"
 
 // remembers returns the backend of an agent's long-term memory, nil where it has none.
+// nil too for a backend that this daemon does not have.
 func (s *Service) remembers(def *definition.Definition) memory.Backend {
 	if def.Memory == nil {
 		return nil
@@ -37,7 +38,9 @@ func (s *Service) withoutMemory(def *definition.Definition, all []tool.Tool) []t
 	})
 }
 
-// placeOfMemory says which store an agent that runs in a folder has.
+// placeOfMemory says which store an agent that runs in a folder has. An agent of a
+// project has one in that project alone, so that a namesake of another project reads
+// nothing of it.
 func placeOfMemory(def *definition.Definition, folder string) memory.Place {
 	m := def.Memory
 	p := memory.Place{Backend: m.Backend, Scope: memory.Scope(m.Scope), Index: m.Index}
@@ -53,7 +56,9 @@ func placeOfMemory(def *definition.Definition, folder string) memory.Place {
 	return p
 }
 
-// memoryOfRun returns what a run may remember, nil for nothing.
+// memoryOfRun returns what a run may remember, nil for nothing. Nothing is opened for
+// it. Its Embedder is set by the run, which counts and tells each vector as a call of a
+// model.
 func (s *Service) memoryOfRun(def *definition.Definition, folder string) *memory.Agent {
 	backend := s.remembers(def)
 	if backend == nil {
@@ -89,7 +94,7 @@ func (s *Service) embedding(name string) (*run.Choice, error) {
 
 // MemoryStores returns the long-term memory that agents of this workspace share or have,
 // with all that of other workspaces too. What of it cannot be read, it says; failed are the
-// errors of backends.
+// errors of backends. It asks every backend, and ends with ctx.
 func (s *Service) MemoryStores(ctx context.Context, all bool) (stores []memory.Stored, failed []error) {
 	stores, failed = s.Memories.Stores(ctx)
 	if !all {
@@ -101,7 +106,8 @@ func (s *Service) MemoryStores(ctx context.Context, all bool) (stores []memory.S
 	return stores, failed
 }
 
-// MemoryStore returns the store of an id.
+// MemoryStore returns the store of an id. The errors are NotFound, or that of a backend
+// that could not be asked.
 func (s *Service) MemoryStore(ctx context.Context, id string) (memory.Stored, error) {
 	stores, failed := s.MemoryStores(ctx, true)
 	var names []string

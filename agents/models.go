@@ -14,7 +14,8 @@ import (
 )
 
 // choose returns the models that may answer for an agent: the one with the
-// name, then those that are tried when it fails.
+// name, then those that are tried when it fails. The first error is that of the agent's
+// own model. Fallbacks of the file come instead of those of the settings.
 func (s *Service) choose(def *definition.Definition, name string, set *Settings) ([]run.Choice, error) {
 	fallbacks := def.FallbackModels
 	if len(fallbacks) == 0 {
@@ -34,7 +35,8 @@ func (s *Service) choose(def *definition.Definition, name string, set *Settings)
 	return choices, nil
 }
 
-// choice returns who answers by a name or an alias.
+// choice returns who answers by a name or an alias. With an error the choice can be
+// used all the same: it asks for the provider when it is asked.
 func (s *Service) choice(name string) (run.Choice, error) {
 	id, entry, _ := s.Table.Resolve(name, defaultModel)
 	_, retries, err := s.Provider(id)
@@ -43,7 +45,7 @@ func (s *Service) choice(name string) (run.Choice, error) {
 
 // runModel is the model of a run: it is looked for each time that it is asked, so
 // that a run which the credentials stopped goes on with those that the person
-// has fixed meanwhile (REL-70).
+// has fixed meanwhile (REL-70). It is safe for concurrent use.
 type runModel struct {
 	service *Service
 	id      string
@@ -82,7 +84,8 @@ func (l runModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[mo
 	return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, l.unavailable(err)) }
 }
 
-// modelFor returns the model of a run that leaves it to the settings (spec 3.3).
+// modelFor returns the model of a run that leaves it to the settings (spec 3.3). It
+// goes by the size and the kind of what is asked, before anything is sent.
 func modelFor(conv *conversation, contextID string, task *assignment, tools *tool.Set, set *Settings) string {
 	facts := model.Facts{Mode: string(task.mode), Tools: tools.Names()}
 	facts.Tokens, _ = conv.Tokens(contextID)
@@ -104,7 +107,8 @@ func modelFor(conv *conversation, contextID string, task *assignment, tools *too
 }
 
 // summarizer returns how contexts of an agent are made shorter (spec 8.3). A
-// model that is not configured is replaced by the agent's own.
+// model that is not configured is replaced by the agent's own. own is the first of the
+// run's models.
 func (s *Service) summarizer(set *Settings, own run.Choice) run.Compression {
 	c := run.Compression{
 		Enabled: set.Compression.Enabled, Threshold: set.Compression.Threshold, Preserve: set.Compression.Preserve,
@@ -134,7 +138,8 @@ func (s *Service) ModelOf(def *definition.Definition, override string, set *Sett
 	return defaultModel
 }
 
-// Resolve returns the id of the model that an agent would run with.
+// Resolve returns the id of the model that an agent would run with. model.Auto where
+// each run has its own.
 func (s *Service) Resolve(def *definition.Definition) string {
 	name := s.nameOf(def)
 	if name == model.Auto {
@@ -151,7 +156,8 @@ func (s *Service) nameOf(def *definition.Definition) string {
 	return s.ModelOf(agent.Definition, "", settings)
 }
 
-// ToolsOf returns the tools that an agent is offered, by name.
+// ToolsOf returns the tools that an agent is offered, by name. They are those of a run
+// that a person starts; MCP servers are told as they were last seen.
 func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 	settings := s.Settings(def.Folder)
 	agent := override(def, settings.Overrides[def.Name])
@@ -162,7 +168,8 @@ func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 
 // toolsOfRun returns the tools of a run, and among them the one that it delegates with,
 // nil where it does not; ofServers are those of its MCP servers. Who is delegated to has no
-// tool that its caller has not.
+// tool that its caller has not. The set is what the run's model is offered, and what
+// [Service.Explain] says.
 func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []tool.Tool) (*tool.Set, *delegation) {
 	all := slices.Concat(s.toolsFor(r.def, r.folder, r.settings), ofServers)
 	var delegate *delegation
@@ -204,6 +211,8 @@ func (s *Service) toolsFor(def *definition.Definition, folder string, settings *
 	return all
 }
 
+// extraTools are the registered tools, without the search of the web where the agent's provider has
+// none.
 func (s *Service) extraTools(def *definition.Definition, settings *Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
 	if name == model.Auto {
@@ -223,6 +232,7 @@ func (s *Service) searches(id string) bool {
 	return err == nil && ok && searcher.Searches(id)
 }
 
+// setConfig says which of all tools an agent gets: by its file, the settings and what is excluded.
 func (s *Service) setConfig(agent *effective, all []tool.Tool, settings *Settings) tool.SetConfig {
 	def := agent.Definition
 	allow := def.Tools.Allow

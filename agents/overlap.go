@@ -18,7 +18,8 @@ type Overlap struct {
 	By    route.Evidence // in which they are alike
 }
 
-// overlaps keeps the newest answer of PrepareRouting, by the agent's definition.
+// overlaps keeps the newest answer of PrepareRouting, by the agent's definition. It is
+// read without a lock: hovers ask it.
 type overlaps struct {
 	of         atomic.Pointer[map[*definition.Definition][]Overlap]
 	generation atomic.Uint64
@@ -27,7 +28,8 @@ type overlaps struct {
 // PrepareRouting compiles what routing needs of the newest catalog, and finds the agents
 // that overlap, in each workspace folder where inputs are routed. It takes up to seconds
 // with a thousand agents; whoever calls it does so in the background, one call at a
-// time. It reports whether other agents overlap than before.
+// time. It reports whether other agents overlap than before. When ctx ends before it is
+// done, nothing is changed.
 func (s *Service) PrepareRouting(ctx context.Context) bool {
 	found := make(map[*definition.Definition][]Overlap)
 	for _, folder := range slices.Backward(s.Folders()) { // the first one's is kept

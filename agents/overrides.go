@@ -16,7 +16,8 @@ import (
 	"github.com/agentls/agentls/internal/settings"
 )
 
-// effective is an agent with what settings say of it.
+// effective is an agent with what settings say of it. It is made for each use, from the
+// settings of that moment, and not changed afterwards.
 type effective struct {
 	*definition.Definition // the agent's own where nothing is other
 
@@ -28,7 +29,9 @@ type effective struct {
 // override merges the sections agents.overrides.<agent> over an agent, in their
 // order (spec 8.2). A project's section can only take away: it denies tools,
 // names those that are left, lowers limits and switches off. What it says beyond
-// that is ignored with a problem, as is what cannot be read. d stays as it is.
+// that is ignored with a problem, as is what cannot be read. d stays as it is. It never
+// fails. Later sections win, so the project's, which comes last, is held to what was
+// before it.
 func override(d *definition.Definition, list []settings.Raw) effective {
 	if len(list) == 0 {
 		return effective{Definition: d}
@@ -42,7 +45,8 @@ func override(d *definition.Definition, list []settings.Raw) effective {
 	return t
 }
 
-// tools returns those of all that the settings leave.
+// tools returns those of all that the settings leave. Patterns are read as in agent
+// files.
 func (t *effective) tools(all []tool.Tool) []tool.Tool {
 	for _, only := range t.Only {
 		all = slices.DeleteFunc(slices.Clone(all), func(one tool.Tool) bool {
@@ -64,6 +68,7 @@ type overriding struct {
 	key   string // agents.overrides.<agent>
 }
 
+// problem notes what does not count, with the place of the section.
 func (o *overriding) problem(key, format string, args ...any) {
 	o.tuned.Problems = append(o.tuned.Problems,
 		fmt.Sprintf("%s: %s %s; it is ignored", o.from.Origin, strings.TrimSuffix(o.key+"."+key, "."),
@@ -88,6 +93,7 @@ func (o *overriding) origin(key string) authority.Origin {
 	return explanation.OriginOf(o.key+"."+key, o.from.Origin)
 }
 
+// section merges all keys of the section, in the order of their names.
 func (o *overriding) section() {
 	d := o.tuned.Definition
 	fields := o.object(o.from.JSON, "")
@@ -124,6 +130,7 @@ func (o *overriding) section() {
 	}
 }
 
+// enable switches the agent off, or, for the person only, on again.
 func (o *overriding) enable(on bool) {
 	switch {
 	case !on:
@@ -133,6 +140,7 @@ func (o *overriding) enable(on bool) {
 	}
 }
 
+// run merges the keys below run.
 func (o *overriding) run(fields map[string]json.RawMessage) {
 	d := o.tuned.Definition
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -175,6 +183,7 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 	}
 }
 
+// tools merges allow and deny: lists of the person replace, those of a project take away.
 func (o *overriding) tools(fields map[string]json.RawMessage) {
 	d := o.tuned.Definition
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -196,7 +205,8 @@ func (o *overriding) tools(fields map[string]json.RawMessage) {
 	}
 }
 
-// limit sets a limit, of which 0 is none or the mode's own, standard.
+// limit sets a limit, of which 0 is none or the mode's own, standard. A project may
+// lower it only. A value of 0 or less is a problem.
 func limit[N int | float64 | time.Duration](o *overriding, key string, n, standard N, into *N) {
 	before := *into
 	if before == 0 {
@@ -212,7 +222,7 @@ func limit[N int | float64 | time.Duration](o *overriding, key string, n, standa
 	}
 }
 
-// number reads a number from 0 to most.
+// number reads a number from 0 to most. It is set anew and not shared with the file's.
 func (o *overriding) number(key string, raw json.RawMessage, most float64, into **float64) {
 	switch n, ok := value[float64](o, key, raw); {
 	case !ok:
@@ -223,7 +233,7 @@ func (o *overriding) number(key string, raw json.RawMessage, most float64, into 
 	}
 }
 
-// duration reads seconds, or a duration as Go writes it.
+// duration reads seconds, or a duration as Go writes it. false where it is neither.
 func (o *overriding) duration(key string, raw json.RawMessage) (time.Duration, bool) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -10,7 +10,7 @@ import (
 // Permissions returns the answers that are remembered: those for runs and for
 // the session of that id, or of every open session for "", and those for always.
 // They are in the order of agent, tool, scope and what they cover. The error is
-// the store's, fault.Internal or fault.Denied.
+// the store's, fault.Internal or fault.Denied. It is a copy.
 func (s *Service) Permissions(session string) ([]guard.Grant, error) {
 	var all []guard.Grant
 	for _, gate := range s.gates(session) {
@@ -32,7 +32,8 @@ func (s *Service) Permissions(session string) ([]guard.Grant, error) {
 
 // ForgetPermission drops a remembered answer, and reports whether there was one
 // of that id: what it was for is asked about again. Calls that are permitted
-// already are not taken back. The error is the store's, and then it holds on.
+// already are not taken back. The error is the store's, and then it holds on. A session
+// that is not open has no answers: they end with it.
 func (s *Service) ForgetPermission(id string) (bool, error) {
 	for _, gate := range s.gates("") {
 		if gate.ForgetGrant(id) {

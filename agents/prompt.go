@@ -16,7 +16,8 @@ import (
 
 // instruct replaces the prompt of main by the one for a run with these tools, and
 // adds the memory files to an agent's prompt. The error is of the person's environment
-// (package prompt).
+// (package prompt). It is called before the run is made, since the prompt of main
+// depends on the tools that it gets. Memory files are read anew for each run.
 func (s *Service) instruct(r *planned, p Start) error {
 	if r.def.Scope == definition.System && r.def.Name == mainAgent {
 		own, err := s.Prompt.Main(s.facts(r, p))
@@ -31,7 +32,7 @@ func (s *Service) instruct(r *planned, p Start) error {
 	return nil
 }
 
-// facts are what the prompt of main depends on in a run.
+// facts are what the prompt of main depends on in a run. They look at the folder.
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
 	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.toolsOf(r.def, r.folder))
 	f := prompt.Facts{
@@ -69,7 +70,9 @@ func fileAtHand(p Start) string {
 
 // systemPrompt is what an agent's model is told first: the agent's own words, the
 // memory files, then the facts of the environment in an order that never changes, so
-// that a provider's cache of prefixes holds from turn to turn (spec 8.1).
+// that a provider's cache of prefixes holds from turn to turn (spec 8.1). The date and
+// the branch are those of the run's beginning; nothing in it changes while the run goes
+// on.
 func systemPrompt(own, memory, folder string, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(own))
@@ -89,7 +92,8 @@ func systemPrompt(own, memory, folder string, now time.Time) string {
 }
 
 // gitBranch reads the branch from .git/HEAD. No git is started: a repository's
-// configuration can make git run anything (SEC-48).
+// configuration can make git run anything (SEC-48). It is "" where there is none, or
+// the file says something else.
 func gitBranch(folder string) string {
 	head, err := os.ReadFile(filepath.Join(folder, ".git", "HEAD"))
 	if err != nil || len(head) > 512 {

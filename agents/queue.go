@@ -11,7 +11,8 @@ import (
 )
 
 // await waits until the runs before this one have ended, and reports whether it
-// may begin: a run that is cancelled while it waits does not.
+// may begin: a run that is cancelled while it waits does not. It must be called once,
+// by the run's own goroutine.
 func (l *Live) await(ctx context.Context) bool {
 	for _, earlier := range l.behind {
 		select {
@@ -26,7 +27,8 @@ func (l *Live) await(ctx context.Context) bool {
 
 // leave ends a run that never began. Its input stays in the log, and is not told
 // to the model. It is not ended for those behind it before those before it are:
-// they look at these themselves.
+// they look at these themselves. A run that an end of the daemon cut off stays in the
+// log as interrupted; one that was cancelled is finished.
 func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) activity.RunFinished {
 	result := activity.RunFinished{
 		Reason: activity.Aborted, Chain: []activity.Link{{Run: live.ID, Agent: live.Agent}},
@@ -42,14 +44,15 @@ func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) act
 	return result
 }
 
-// Said is words that a run has taken.
+// Said is words that a run has taken. Its words are in the log, though perhaps not on
+// disk yet ([Said.Commit]).
 type Said struct {
 	Position int // how many wait before them
 	log      *activity.Log
 	seq      uint64
 }
 
-// Commit waits until the words are on stable storage.
+// Commit waits until the words are on stable storage. The error is Unavailable.
 func (s *Said) Commit(ctx context.Context) error {
 	if err := s.log.Commit(ctx, s.seq); err != nil {
 		return fault.New(fault.Unavailable, "agents.steer", "the session's log cannot be written: %w", err)
@@ -59,7 +62,8 @@ func (s *Said) Commit(ctx context.Context) error {
 
 // Steer adds a person's words to a run that goes on. It does not wait. The error
 // has the reason unknownRun, or busy for a run that waits for its turn; it is a
-// [BadParam] for a run of a graph.
+// [BadParam] for a run of a graph. A run of a chain that passed control on takes no
+// words: the one that has control does, and is found under the same id.
 func (s *Service) Steer(id string, input []activity.ContentBlock) (*Said, error) {
 	live, err := s.Find(id)
 	if err != nil {
@@ -91,12 +95,14 @@ func (s *Service) Find(id string) (*Live, error) {
 	return nil, unknownRun(id)
 }
 
+// unknownRun is the error for a run that does not go on.
 func unknownRun(id string) error {
 	return fault.New(fault.NotFound, "agents.run", "no run %s goes on; agents/run starts one",
 		id).Because(fault.UnknownRun, "run", id)
 }
 
-// repeats is where a session keeps whether loops are looked for.
+// repeats is where a session keeps whether loops are looked for. It implements
+// run.Repeats, and may be used by several runs of the session at once.
 type repeats struct {
 	conv *conversation
 	off  bool // by the person's settings

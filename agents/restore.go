@@ -15,7 +15,7 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Content is what a file is to hold.
+// Content is what a file is to hold. It is not changed once it was made.
 type Content struct {
 	// Text is what a document that is open in the editor is given.
 	Text string
@@ -34,7 +34,9 @@ type Content struct {
 // tries is how often a file is looked at again that somebody writes meanwhile.
 const tries = 4
 
-// fileHistory is what a session kept of files, beside the files as they are.
+// fileHistory is what a session kept of files, beside the files as they are. It is made
+// for one request, with the folders of that moment. conv.changes is held where it
+// writes.
 type fileHistory struct {
 	conv      *conversation
 	frontend  Frontend
@@ -42,6 +44,7 @@ type fileHistory struct {
 	snapshots *snapshot.Store // may be nil
 }
 
+// fileHistory returns it, with the folders that calls may reach now.
 func (s *Service) fileHistory(conv *conversation, frontend Frontend) *fileHistory {
 	folders := s.Folders()
 	env := &tool.Env{Folders: folders, Home: s.Home, State: s.State}
@@ -55,7 +58,8 @@ func (s *Service) fileHistory(conv *conversation, frontend Frontend) *fileHistor
 }
 
 // content returns what a blob holds: the text of a document, or the bytes that
-// lay on disk. Nil for "": there was no file.
+// lay on disk. Nil for "": there was no file. The error is that of the blob: what a
+// person deleted, or a purge.
 func (b *fileHistory) content(s side) (*Content, error) {
 	if s.sha == "" {
 		return nil, nil
@@ -81,10 +85,12 @@ type side struct {
 	link   bool        // it was a symbolic link
 }
 
+// before is what a file was before a step.
 func before(k activity.Kept) side {
 	return side{k.Before, k.Buffer, fs.FileMode(k.Mode).Perm(), k.WasLink}
 }
 
+// after is what a file was after a step.
 func after(k activity.Kept) side {
 	return side{k.After, k.Buffer, fs.FileMode(k.AfterMode).Perm(), k.IsLink}
 }
@@ -128,7 +134,8 @@ func (c *Content) text() *string {
 	return &text
 }
 
-// read returns a file, or a link, as it is; nil where there is none.
+// read returns a file, or a link, as it is; nil where there is none. It is what the
+// editor has where the file is open there. The error is the frontend's.
 func (b *fileHistory) read(ctx context.Context, path string) (*tool.File, error) {
 	f, err := b.frontend.Look(ctx, path)
 	if fault.KindOf(err) == fault.NotFound {
@@ -153,7 +160,7 @@ func textOf(f *tool.File) *string {
 }
 
 // keep keeps what a file holds: the text of an open document, else the bytes on
-// disk. "" for no file.
+// disk. "" for no file. The blob is on stable storage with the next commit of the log.
 func (b *fileHistory) keep(f *tool.File) (sha string, err error) {
 	switch {
 	case f == nil:
@@ -186,7 +193,8 @@ func (b *fileHistory) holds(f *tool.File, s side) (bool, error) {
 // put makes a file hold something, nil for none, if it is still what was read,
 // and returns what it was and is. The error is that of [Frontend.Restore], or says
 // that what the file is now could not be kept; written is whether it is another
-// now.
+// now. What was read is compared again by the frontend, as it writes: fault.Stale where
+// somebody was quicker.
 func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *Content,
 	label string) (kept activity.Kept, written bool, err error) {
 	kept = activity.Kept{URI: tool.URI(path)}
@@ -252,7 +260,7 @@ func (b *fileHistory) mode(uri string) fs.FileMode {
 }
 
 // checkpoint says in the log what files held before a person has them written,
-// and returns when that is on stable storage.
+// and returns when that is on stable storage. Nothing may be written where it fails.
 func (b *fileHistory) checkpoint(ctx context.Context, kept []activity.Kept) error {
 	event := activity.Checkpoint{Kept: kept}
 	for _, k := range kept {
@@ -311,6 +319,7 @@ func wroteByCall(steps []session.FileStep) bool {
 	return slices.ContainsFunc(steps, func(st session.FileStep) bool { return st.Call != "" && st.Complete })
 }
 
+// inside reports whether a path lies in a folder that calls may reach.
 func (b *fileHistory) inside(path string) bool {
 	for _, folder := range append([]string{b.env.Folder}, b.env.Folders...) {
 		if tool.Within(folder, path) {
@@ -335,7 +344,7 @@ func (b *fileHistory) name(uri string) string {
 	return filepath.ToSlash(path)
 }
 
-// because is a sentence with the reason that an error gives.
+// because is a sentence with the reason that an error gives. It is for people.
 func because(what string, err error) string {
 	return what + ": " + strings.TrimSuffix(fault.Message(err), ".") + "."
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Resume asks for a run to go on.
+// Resume asks for a run to go on. Client ends the run as in [Service.Start].
 type Resume struct {
 	Run      string
 	Session  string // where a run is looked for that an earlier daemon left; "" = wherever it is
@@ -34,7 +34,8 @@ type Resume struct {
 // The error has the reason unknownRun, or busy: its agent has another run in the
 // session, or another daemon has the session. It is fault.Invalid for a run that
 // goes on or has finished. Otherwise the errors are those of [Service.Start]:
-// the agent's file may have changed or be gone.
+// the agent's file may have changed or be gone. It may read many sessions where none is
+// named. ctx bounds the request, not the run.
 func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	if live, err := s.Find(p.Run); err == nil {
 		switch {
@@ -67,7 +68,9 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 }
 
 // takeUp lets a run of a session go on that is left interrupted or paused, or that ended
-// at a limit. start says which, and for whom.
+// at a limit. start says which, and for whom. The run's first event of this daemon is
+// written when nobody else can take it up any more, so the log is read again then. It
+// gets no more power than it had: atMost is the mode that it began with.
 func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, more run.Extension) (*Live, error) {
 	past, err := loadUnfinished(conv, start.Run)
 	if err != nil {
@@ -122,7 +125,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 }
 
 // resumeHandoff begins the run to which a run passed control right before a daemon
-// ended. start says for whom.
+// ended. start says for whom. It has the id that the handoff gave it, so it is begun
+// once.
 func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) (*Live, error) {
 	past, ok := conv.Progress(r.Run)
 	if !ok {
@@ -143,7 +147,7 @@ func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) 
 }
 
 // loadUnfinished returns how far a run came that was left interrupted or paused, or ended
-// at a limit.
+// at a limit. Its errors are Invalid and say what to do instead.
 func loadUnfinished(conv *conversation, id string) (session.Progress, error) {
 	r, _ := conv.Run(id)
 	past, ok := conv.Progress(id)
@@ -165,6 +169,7 @@ func loadUnfinished(conv *conversation, id string) (session.Progress, error) {
 	return past, nil
 }
 
+// openOf returns calls that have no result yet, as package run takes them.
 func openOf(calls []session.OpenCall) []run.Open {
 	var open []run.Open
 	for _, c := range calls {
@@ -243,6 +248,7 @@ func (s *Service) openLeft(id, runID string) (*conversation, session.Run, error)
 // maxLooked bounds how many sessions are read for a run that may have finished.
 const maxLooked = 100
 
+// btoi is 1 for true, to sort by.
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -260,7 +266,8 @@ func runIn(runs []session.Run, id string) (session.Run, bool) {
 }
 
 // abandon ends a run that an earlier daemon left, and reports whether there was
-// one (spec 3.5: in any state).
+// one (spec 3.5: in any state). It opens the session, and waits settleIn at most for
+// the disk.
 func (s *Service) abandon(id string) bool {
 	conv, r, err := s.openLeft("", id)
 	if err != nil {
