@@ -56,7 +56,6 @@ func (r reviews) Brings(ctx context.Context, folder string) (workspace.Active, e
 	return workspace.ReadActive(ctx, folder)
 }
 
-// Pending implements [handlers.Reviews].
 // Pending implements [handlers.Reviews]. It is nil where the folder is not trusted, since
 // then nothing of it runs anyway.
 func (r reviews) Pending(ctx context.Context, folder string) ([]handlers.Pending, error) {
@@ -87,7 +86,6 @@ func (r reviews) Trust(ctx context.Context, folder string, items []workspace.Tru
 	return r.b.decide(folder, func() error { return r.b.trust.Set(ctx, folder, true, items...) })
 }
 
-// Approve implements [handlers.Reviews].
 // Approve implements [handlers.Reviews]. The files are read again before it returns: what
 // runs next is what was approved, or needs another review.
 func (r reviews) Approve(ctx context.Context, folder string, items []workspace.TrustItem) error {
