@@ -20,6 +20,7 @@ type Color struct {
 
 // Colors returns the agent's colour, where the file gives one: at most one, also
 // by a name that another tool has for it, or written without quotes.
+// The caller owns the slice.
 func Colors(f *File) []Color {
 	hex := f.Definition.Color
 	v := f.Tree.Root.Get("color")
@@ -49,6 +50,7 @@ func Colors(f *File) []Color {
 // ColorEdit returns the text that makes a range of [Colors] another colour, and
 // that text as it is shown: #RRGGBB. Parts of the colour outside of 0 to 1 are
 // moved to the nearest end.
+// c need not come from Colors of the newest text: its range is taken as it is.
 func ColorEdit(f *File, c Color) (label string, edit Edit) {
 	part := func(x float64) int { return int(min(max(x, 0), 1)*255 + 0.5) }
 	label = fmt.Sprintf("#%02X%02X%02X", part(c.Red), part(c.Green), part(c.Blue))

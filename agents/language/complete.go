@@ -16,7 +16,9 @@ type ItemKind string
 // The kinds. Those of LSP that fit best: Property, EnumMember, Constant,
 // Function, Module, Class, Variable, Color, Snippet.
 const (
-	FieldItem    ItemKind = "field"
+	// A key of the front-matter.
+	FieldItem ItemKind = "field"
+	// One of the values that a field may have, or one that means something by itself.
 	ValueItem    ItemKind = "value"
 	ModelItem    ItemKind = "model"
 	ToolItem     ItemKind = "tool"
@@ -24,12 +26,14 @@ const (
 	AgentItem    ItemKind = "agent"
 	VariableItem ItemKind = "variable"
 	ColorItem    ItemKind = "color"
-	FileItem     ItemKind = "file"
+	// A whole file, from a template.
+	FileItem ItemKind = "file"
 )
 
 // Item is one completion. Insert takes the place of Range, which is on the
 // cursor's line, holds the cursor, and may be empty. What an editor filters by is
 // Label.
+// It belongs to the text that was asked about: its range is good for no other.
 type Item struct {
 	Label  string
 	Kind   ItemKind
@@ -45,6 +49,7 @@ type Item struct {
 }
 
 // Completion is what may stand at a position, in order.
+// The caller owns it.
 type Completion struct {
 	Items []Item
 	// Partial says that there is more which fits what was typed, or would with less
@@ -103,6 +108,7 @@ func (i Item) OneLine() (string, bool) {
 // Describe returns what an item is, in Markdown; "" where there is no more to
 // tell. Of an agent it is made when the item is looked at
 // (completionItem/resolve), since there may be thousands. folder is the file's.
+// folder must be that of the question, and w may be newer.
 func Describe(w *World, folder string, i Item) string {
 	if e := w.agent(folder, i.Label); i.Kind == AgentItem && e != nil {
 		return describeAgent(w, e.Definition)
@@ -116,6 +122,7 @@ func snippet(s string) string {
 }
 
 // completion is one answer in the making.
+// It is used for one question.
 type completion struct {
 	f      *File
 	w      *World
@@ -138,6 +145,8 @@ type completion struct {
 // completed as well. What was typed before the cursor does not narrow the list, so an
 // editor may filter it while the same word grows, but where there are too many agents
 // (Partial). Spec 2.9.
+// It takes time linear in the text, and in the number of agents where these are
+// offered.
 func Complete(w *World, f *File, at definition.Position) Completion {
 	c := &completion{f: f, w: w, offset: f.Index.Offset(at)}
 	p, ok := f.placeAt(c.offset)
@@ -185,6 +194,7 @@ func (c *completion) add(i Item) {
 // scalar adds an item whose text is label, written as YAML needs it here.
 func (c *completion) scalar(i Item) { c.scalarAs(i, i.Label) }
 
+// scalarAs adds an item whose text is another than its label.
 func (c *completion) scalarAs(i Item, text string) {
 	switch {
 	case c.block:

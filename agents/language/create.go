@@ -16,6 +16,7 @@ import (
 // Answers are what a new agent file is made from (spec 1.6), by whichever way
 // they were given: asked for, as flags, or as parameters of agents/create.
 type Answers struct {
+	// The agent's name, and its file's.
 	Name     string
 	Template *template.Template // nil = a file with no more than the answers
 	// Fields are the front-matter's fields that are other than the template's, by
@@ -26,8 +27,9 @@ type Answers struct {
 
 	Dir    string // the folder of agent files that it is written to, absolute
 	Folder string // the workspace folder of a project agent, absolute; else ""
-	Scope  definition.Scope
-	Force  bool // a file that is there is replaced
+	// Where the file is to lie, which counts for what its names mean.
+	Scope definition.Scope
+	Force bool // a file that is there is replaced
 
 	// Model and Installed are those of definition.Source.
 	Model     func(name string) (string, bool)
@@ -35,12 +37,14 @@ type Answers struct {
 }
 
 // Made is an agent file that can be written.
+// It is nowhere yet: who asked writes it.
 type Made struct {
 	Path     string // in the folder, called after the agent
 	Text     string
 	Problems []definition.Problem // warnings and hints
 }
 
+// createOp names the operation in errors.
 const createOp = "language.create"
 
 // New returns the file of a new agent: the template's text with the answers in
@@ -52,6 +56,7 @@ const createOp = "language.create"
 // InvalidAgent and the data problems for an agent that would have an error, and
 // fault.Invalid for a name that another file of the folder has, or, without Force,
 // this one.
+// The text was read again, so it says what the answers say.
 func New(w *World, a Answers) (Made, error) {
 	if err := CheckName(a.Name); err != nil {
 		return Made{}, err

@@ -13,6 +13,7 @@ import (
 // text: what the file alone tells, and what the other agents make wrong with it.
 // What the settings tell (models, servers and their tools) is told where the file
 // was opened with what is installed (definition.Source).
+// The caller must not change the slice.
 func Diagnose(w *World, f *File) []definition.Problem {
 	if w.Agents == nil {
 		return f.Definition.Problems
@@ -29,8 +30,10 @@ const (
 
 // Action is something that can be done to a file at a place (textDocument/codeAction).
 type Action struct {
-	Title     string
-	Kind      string // QuickFix, FixAll or Write
+	// A command, as a menu shows it.
+	Title string
+	Kind  string // QuickFix, FixAll or Write
+	// It is whole: no command has to follow.
 	Edit      WorkspaceEdit
 	Problems  []definition.Problem // that it fixes
 	Preferred bool                 // the one that is certainly meant
@@ -42,6 +45,8 @@ type Action struct {
 // for an empty file, the templates. only are the kinds that are asked for, each with
 // those below it; none is all. Fixes that need other files (an agent's
 // rename, a new agent, the settings) are whole edits of these, too.
+// At most 200 findings are looked at, and those behind 512 KiB of reading get only
+// fixes that need none.
 func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
 	wanted := func(kind string) bool {
 		return len(only) == 0 || slices.ContainsFunc(only, func(k string) bool {
@@ -162,6 +167,7 @@ func (f *File) hurt(edits []definition.Edit) bool {
 	return definition.Worse(f.Definition, definition.Parse(src))
 }
 
+// editsOf returns the edits of a fix as those of the file.
 func editsOf(f *File, fix definition.Fix) []Edit {
 	var edits []Edit
 	for _, e := range fix.Edits {
@@ -270,6 +276,7 @@ func withoutHandoff(f *File, at definition.Range) (Edit, string, bool) {
 	return Edit{f.URI, f.Index.Range(span), ""}, list.Items[i].Get("to").Text, true
 }
 
+// b2i is 1 for true.
 func b2i(b bool) int {
 	if b {
 		return 1

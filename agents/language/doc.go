@@ -25,7 +25,15 @@
 // Answers take time linear in the text and in the number of agents, at most; the
 // benchmarks ask them of a thousand agents.
 //
-// It imports agents/definition, agents/mention, agents/model, agents/registry,
-// agents/template, agents/tool (for Markdown alone) and internal/fault only. A File
-// and a World may be used by several goroutines at once.
+// A File and a World may be used by several goroutines at once.
+//
+// # Files
+//
+// language.go has what questions are asked of. Each question has a file: complete.go,
+// values.go and placeholders.go (what may be typed), hover.go and describe.go, diagnose.go
+// and validate.go, references.go, rename.go and named.go (agents by their names), nodes.go
+// (nodes of a graph), structure.go (outline and folding), tokens.go, hints.go, links.go,
+// colors.go, format.go, create.go and example.go; inline.go, inline_answer.go and
+// inline_around.go are for lines of other documents. cursor.go says where a cursor is,
+// names.go and namings.go where agents are named, locator.go turns offsets into positions.
 package language

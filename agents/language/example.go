@@ -13,6 +13,8 @@ const maxExample = 500
 // AddExample returns the edit that adds a sentence to the examples of an agent, by which
 // inputs are routed to it (spec 5.1). It is false where the sentence is there already, and
 // where the file cannot say it: one of another tool, or triggers written as a list.
+// A sentence has at most 500 characters. The file says nothing else afterwards: that is
+// checked.
 func AddExample(f *File, sentence string) (Edit, bool) {
 	tooLong := utf8.RuneCountInString(sentence) > maxExample
 	if f.Tree.Root == nil || f.Definition.Dialect != definition.Agentls || sentence == "" || tooLong ||

@@ -21,6 +21,8 @@ import (
 // an answer is given. A file whose YAML cannot be read, or only by a repair, is
 // left alone, and so is the order of keys in another tool's file. Formatting what
 // was formatted gives no edits.
+// The edits do not overlap and are in the order of the text; nil = there is
+// nothing to change.
 func Format(f *File) []Edit {
 	text := formatText(f)
 	if text == f.Text {
@@ -331,6 +333,7 @@ func rankOf(path string) int {
 	return 1 << 20
 }
 
+// childPath returns the path of a key below another.
 func childPath(path, name string) string {
 	if path == "" {
 		return name
@@ -354,6 +357,7 @@ func comment(text string, l definition.Span, column int) bool {
 	return strings.HasPrefix(content, "#") && len(line)-len(content) <= column
 }
 
+// empty reports whether a line has nothing but blanks.
 func empty(text string, l definition.Span) bool {
 	return strings.TrimSpace(text[l.Start:l.End]) == ""
 }

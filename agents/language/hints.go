@@ -94,6 +94,7 @@ func before(a, b definition.Position) bool {
 	return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character)
 }
 
+// sortHints puts the few hints of a file in the order of the text.
 func sortHints(hints []Hint) {
 	for i := 1; i < len(hints); i++ {
 		for j := i; j > 0 && before(hints[j].Position, hints[j-1].Position); j-- {
@@ -185,6 +186,7 @@ func (w *World) offeredTools(d *definition.Definition) []string {
 
 // Lenses returns what stands above a file: Run, Validate and how the last run
 // went. An agent that cannot run has no Run, nor has one that only agents call.
+// All are on the opening line.
 func Lenses(w *World, f *File) []Lens {
 	d := f.Definition
 	here := f.Index.Range(f.Tree.Open)

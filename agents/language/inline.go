@@ -12,6 +12,7 @@ import (
 )
 
 // Command is a line of a document that calls an agent.
+// It belongs to the text that it was found in: Below and Instead want that text.
 type Command struct {
 	Agent    string // "name", or "folder:name"; mention.Auto where it is to be routed
 	Strategy string // of routing: rule, llm, hybrid, or ""
@@ -36,12 +37,15 @@ type remark struct {
 }
 
 // Lens returns the lens Run of the command in the document of that URI.
+// The line and what was typed go with it, so that who runs it can tell whether
+// the text has changed.
 func (c Command) Lens(uri string) Lens {
 	return Lens{Range: c.Range, Title: "Run @" + c.Agent, Command: CommandRunInline,
 		Args: []any{uri, c.Range.Start.Line, c.Typed}}
 }
 
 // style is how a language writes comments.
+// The zero style has no comments.
 type style struct {
 	line  []string    // what a comment up to the line's end begins with
 	block [][2]string // what a comment of several lines is between
@@ -66,6 +70,7 @@ var (
 // styles are the languages by LSP's ids, lower case.
 var styles = languageStyles()
 
+// languageStyles makes the table of languages. It runs once, before main.
 func languageStyles() map[string]style {
 	all := make(map[string]style)
 	add := func(s style, ids string) {
@@ -208,6 +213,7 @@ func (s style) comment(text string, at, end int) (from, to int, in remark, ok bo
 // other @word is none. languageID is LSP's; a language that is not known has the
 // usual marks of comments. Names are looked up in folder first; "" is the first
 // folder. Its cost is linear in the text. Spec 2.10.
+// They are in the order of the text; nil = there are none.
 func InlineCommands(w *World, folder, languageID, text string) []Command {
 	if strings.IndexByte(text, '@') < 0 {
 		return nil
@@ -236,6 +242,7 @@ func InlineCommands(w *World, folder, languageID, text string) []Command {
 }
 
 // callable are the agents that a person may call by name.
+// It is used for one document.
 type callable struct {
 	w      *World
 	folder string

@@ -28,6 +28,8 @@ const (
 // such a string become typographic ones, and what is not seen is left out.
 //
 // The error is fault.Invalid, with why, where a comment could not hold it for certain.
+// text must be the one that the command was found in. The edit has no URI. At most 200
+// lines are put there.
 func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if err := c.beside(); err != nil {
 		return Edit{}, err
@@ -109,6 +111,8 @@ func (c Command) uncertain(languageID, text string) string {
 	return ""
 }
 
+// inString says that a line may be in a string, so that a comment there would be a
+// part of it.
 const inString = "the line may be in a string"
 
 // within reports whether a place may be in a string between two of these marks.
@@ -153,6 +157,8 @@ var (
 // command's line: its only block of code, or all of it where it has none. Code
 // that is not indented is indented as the line is. The error is fault.Invalid
 // where it is not certain what goes where, with why.
+// text must be the one that the command was found in. The edit has no URI. What the
+// code does is not judged.
 func (c Command) Instead(text, answer string) (Edit, error) {
 	if err := c.beside(); err != nil {
 		return Edit{}, err
@@ -210,6 +216,8 @@ func (c Command) beside() error {
 	return nil
 }
 
+// refusal is the error of an answer that is not put anywhere; why is the end of a
+// sentence.
 func refusal(why string) error { return fault.New(fault.Invalid, "language.answer", "%s", why) }
 
 // endings makes all that ends a line in some language a newline.

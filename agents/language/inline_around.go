@@ -18,6 +18,7 @@ const (
 // they are what indentation says: a line, all that is indented more below it, and
 // the line that closes it. A line in the first column is about the block that
 // begins below it.
+// A line outside of the document is its nearest one.
 func Around(languageID, text string, line int) (first, last int) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n") // as LSP counts them
 	if n := len(lines); n > 1 && lines[n-1] == "" {
@@ -141,6 +142,7 @@ func (b blocks) end(at int) int {
 	return last
 }
 
+// blank reports whether a line has nothing but blanks.
 func (b blocks) blank(i int) bool { return strings.TrimSpace(b.lines[i]) == "" }
 
 // depth is how far a line is indented; a tab counts as far as eight spaces.

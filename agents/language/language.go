@@ -14,6 +14,8 @@ import (
 // World is what is known when a question is asked. It is not changed while a
 // question is answered. The zero World knows nothing, and every answer is then
 // what the file alone tells.
+// It may be shared between questions. Its functions are called on the goroutine of
+// the question, must be fast and must not wait.
 type World struct {
 	// Agents are those that there are. nil = none.
 	Agents *registry.Snapshot
@@ -68,6 +70,8 @@ type Server struct {
 
 // File is one agent file as its author sees it: the open buffer, or the disk. It
 // is immutable.
+// What it has is worked out when it is opened, but for what Tree and Index find
+// late.
 type File struct {
 	URI        string
 	Path       string // absolute
@@ -82,6 +86,7 @@ type File struct {
 }
 
 // Edit replaces the text of a range.
+// Edits of one answer are about the same text: none sees what another makes of it.
 type Edit struct {
 	URI   string
 	Range definition.Range
@@ -94,6 +99,7 @@ type Rename struct{ Old, New string }
 // WorkspaceEdit is a change of several files that is made as one: first the
 // edits, none of which overlap in one file and whose URIs are those before a
 // rename, then the renames.
+// Where one part cannot be made, none of it is to be.
 type WorkspaceEdit struct {
 	Edits   []Edit
 	Renames []Rename
@@ -105,6 +111,7 @@ type Create struct{ URI, Text string }
 
 // Location is a place in a file.
 type Location struct {
+	// As the client spells it, or as Sources.URI makes it of a path.
 	URI   string
 	Range definition.Range
 }
@@ -112,6 +119,7 @@ type Location struct {
 // Open reads a file for the questions of this package. src.URI is what its
 // answers carry; "" = definition.FileURI(src.Path). It takes as long as
 // definition.Parse, about twice, and keeps a copy of src.Data.
+// It never fails: a file that cannot be read has a Definition that says so.
 func Open(src definition.Source) *File {
 	if src.URI == "" {
 		src.URI = definition.FileURI(src.Path)

@@ -29,6 +29,7 @@ const memoryFile = "GEMINI.md"
 // memory_files has them read. A path is looked for in the workspace folder of a
 // project agent, else beside the file; one that leads out of there is none. uri
 // makes the URI of a path; nil = definition.FileURI.
+// At most 2000 are found, in the order of the text; none overlap.
 func Links(w *World, f *File, uri func(path string) string) []Link {
 	if uri == nil {
 		uri = definition.FileURI

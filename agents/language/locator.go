@@ -9,6 +9,7 @@ import (
 // locator gives positions for many offsets that are near one another: each costs
 // the distance from the one before, and not from its line's start. Lines can be
 // as long as a file.
+// It is used by one goroutine.
 type locator struct {
 	f      *File
 	offset int

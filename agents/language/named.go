@@ -25,6 +25,7 @@ func NameRange(w *World, f *File, at definition.Position) (definition.Range, boo
 
 // NameAt returns what names an agent at a position of a file that is no agent
 // file: a line of a Document that calls one there is, or one of s.Named.
+// The range of the result is that of the bare name. false = no agent is named there.
 func NameAt(w *World, s Sources, uri string, at definition.Position) (Named, bool) {
 	for _, n := range s.Named {
 		if n.URI == uri && overlaps(n.Range, definition.Range{Start: at, End: at}) {
@@ -75,12 +76,12 @@ func (n Named) target(w *World) target {
 	return targetOf(w, &File{Folder: n.Folder, Scope: definition.Project}, n.Name, false)
 }
 
-// DefinitionOfName is [Definition] for a place of NamedAt.
+// DefinitionOfName is [Definition] for a place of [NameAt].
 func DefinitionOfName(w *World, s Sources, n Named) (Location, bool) {
 	return declarationOf(s, nil, n.target(w).entry)
 }
 
-// ReferencesOfName is [References] for a place of NamedAt.
+// ReferencesOfName is [References] for a place of [NameAt].
 func ReferencesOfName(w *World, s Sources, n Named, declaration bool) []Location {
 	t := n.target(w)
 	var list []Location
@@ -94,7 +95,7 @@ func ReferencesOfName(w *World, s Sources, n Named, declaration bool) []Location
 	return list
 }
 
-// PrepareRenameNamed is [PrepareRename] for a place of NamedAt.
+// PrepareRenameNamed is [PrepareRename] for a place of [NameAt].
 func PrepareRenameNamed(w *World, s Sources, n Named) (definition.Range, string, error) {
 	t := n.target(w)
 	if err := t.renamable(s); err != nil {
@@ -103,7 +104,7 @@ func PrepareRenameNamed(w *World, s Sources, n Named) (definition.Range, string,
 	return n.Range, t.name, nil
 }
 
-// RenameNamed is [RenameAgent] for a place of NamedAt.
+// RenameNamed is [RenameAgent] for a place of [NameAt].
 func RenameNamed(w *World, s Sources, n Named, newName string) (WorkspaceEdit, error) {
 	return n.target(w).rename(w, s, nil, newName)
 }

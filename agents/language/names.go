@@ -13,6 +13,8 @@ import (
 
 // Sources are the files that may name an agent, as their authors see them. The
 // zero value has none beside the file of the question.
+// They belong to one question: what they read is not remembered. Reading may take as
+// long as the disk.
 type Sources struct {
 	// Read returns the text of an agent file of the catalogue that is not in Open;
 	// false for one that is gone, which is no error. nil = none can be read.
@@ -115,6 +117,8 @@ func IndexNames(s *registry.Snapshot) *Names {
 
 // Who returns the entries whose files may name an agent, in the order of the
 // snapshot, those that could not be read last.
+// A file may be among them and not name it: who wants to know looks at its text. The
+// caller owns the slice.
 func (n *Names) Who(name string) []*registry.Entry {
 	who := slices.Clone(n.who[name])
 	for _, e := range n.unsure {
@@ -221,6 +225,7 @@ func wordEnd(text string, from int) int {
 	return from
 }
 
+// nameByte reports whether a name may have a byte.
 func nameByte(c byte) bool {
 	return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c|0x20 >= 'a' && c|0x20 <= 'z')
 }

@@ -156,10 +156,12 @@ func guardNamings(f *File, v *definition.Value, name string, add func(int, int, 
 // only is the one agent that mentions are looked for of.
 type only string
 
+// Has reports whether a name means the agent, with whatever folder before it.
 func (o only) Has(name string) bool {
 	return name == string(o) || strings.HasSuffix(name, ":"+string(o))
 }
 
+// Unknown is the error for any other name.
 func (o only) Unknown(name string) error {
 	return fault.New(fault.NotFound, "language.mention", "there is no agent %s; correct the name", name)
 }

@@ -237,6 +237,7 @@ func (t target) shares(w *World, s Sources, n Named) bool {
 	})
 }
 
+// compareLocations orders by file and then by place.
 func compareLocations(a, b Location) int {
 	return cmp.Or(strings.Compare(a.URI, b.URI), cmp.Compare(a.Range.Start.Line, b.Range.Start.Line),
 		cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
@@ -248,6 +249,8 @@ func compareLocations(a, b Location) int {
 // lines of documents that call it, and what s.Named has. declaration adds the
 // agent's own name. Of a node of a graph they are the places of the file that name it. It
 // is nil where neither is named.
+// It reads the files that may name the agent, and may take long where these are many. The
+// caller owns the slice.
 func References(w *World, s Sources, f *File, at definition.Position, declaration bool) []Location {
 	if n, all, ok := nodeAt(f, at); ok {
 		return all.places(f, n.node, declaration)
@@ -275,6 +278,7 @@ func References(w *World, s Sources, f *File, at definition.Position, declaratio
 // Definition returns the place of the name, in its own file, of the agent that
 // is named at a position, or of the node of the file's graph; false where none is, and for
 // a system agent.
+// It reads no file.
 func Definition(w *World, s Sources, f *File, at definition.Position) (Location, bool) {
 	if n, all, ok := nodeAt(f, at); ok {
 		for _, one := range all.found {
@@ -321,6 +325,7 @@ type Symbol struct {
 // query in their order, whatever their case, best first: those that begin with
 // it, then those that hold it. An empty query has all. System agents have no
 // place and are not among them.
+// All that fit are returned: who shows them cuts the list.
 func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
 	if w.Agents == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 // PrepareRename returns the range of the name of an agent, or of a node of the file's
 // graph, at a position of an agent file, and the name. The error is fault.Invalid where
 // none is named, and fault.Denied for an agent that cannot be renamed.
+// Whether another name is free is only seen when it is known.
 func PrepareRename(w *World, s Sources, f *File, at definition.Position) (definition.Range, string, error) {
 	if n, _, ok := nodeAt(f, at); ok {
 		return f.Index.Range(n.Span), n.node, nil
@@ -56,6 +57,7 @@ func lowerFirst(sentence string) string {
 }
 
 // CheckName says why a name cannot be an agent's (spec 1.2), nil where it can.
+// The error is of kind fault.Invalid, and says what is wrong with the name.
 func CheckName(name string) error {
 	const op = "language.rename"
 	d := definition.Parse(definition.Source{Data: []byte("---\nkind: agent\nname: " +
@@ -331,6 +333,7 @@ func checkAccepts(s Sources, own *File, refs []reference, newName string) error 
 	return nil
 }
 
+// filesOf returns the agent files of references, each once.
 func filesOf(refs []reference) []*File {
 	var files []*File
 	for _, r := range refs {

@@ -35,6 +35,7 @@ type Part struct {
 // Outline returns the parts of a file: the agent, in it its fields and the
 // headings of its prompt. A file whose front-matter cannot be read has its
 // headings alone.
+// It has at most 2000 headings.
 func Outline(f *File) []Part {
 	var inside []Part
 	o := &outline{f, locator{f: f}}
@@ -390,6 +391,7 @@ type Fold struct {
 
 // Folds returns what folds: the front-matter, its fields and comments of several lines, the
 // sections of the prompt, and its blocks of code.
+// They are in the order of the text, an outer one before those in it.
 func Folds(f *File) []Fold {
 	var found []Fold
 	l := &locator{f: f}

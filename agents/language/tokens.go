@@ -64,6 +64,7 @@ type Token struct {
 
 // EncodeTokens writes tokens as LSP sends them: five numbers each, the first two
 // relative to the token before.
+// tokens must be in the order of the text.
 func EncodeTokens(tokens []Token) []uint32 {
 	data := make([]uint32, 0, 5*len(tokens))
 	var last definition.Position
@@ -95,6 +96,7 @@ type painter struct {
 // Tokens returns what the parts of a file are. Of the prompt these are its
 // placeholders and the agents that it mentions; of a file whose front-matter
 // cannot be read nothing else.
+// A text of several lines is a token for each of its lines.
 func Tokens(w *World, f *File) []Token {
 	p := &painter{f: f, w: w}
 	t := f.Tree

@@ -20,6 +20,7 @@ type Check struct {
 
 // Report is a file's validation.
 type Report struct {
+	// Its name, or the file's where it has none.
 	Agent         string
 	URI           string
 	Passed, Total int
@@ -32,6 +33,7 @@ func (r Report) Valid() bool { return r.Passed == r.Total }
 
 // Text returns the report as it is printed: a line a check, then a line a warning, and
 // the sum.
+// It ends with a line end.
 func (r Report) Text() string {
 	var b strings.Builder
 	for _, c := range r.Checks {
@@ -50,6 +52,7 @@ func (r Report) Text() string {
 
 // Line returns the report in one line, as validate --all prints it (spec 10). An
 // agent that runs in spite of what failed says so.
+// It has no line end.
 func (r Report) Line() string {
 	first, runs := -1, true
 	for i, c := range r.Checks {
@@ -72,6 +75,7 @@ func (r Report) Line() string {
 }
 
 // Titles gives reports of one name the places of their files behind it.
+// It changes the reports. place returns the place of the i-th, for people.
 func Titles(reports []*Report, place func(i int) string) {
 	count := make(map[string]int)
 	for _, r := range reports {
