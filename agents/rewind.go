@@ -15,10 +15,11 @@ import (
 type (
 	// Rewind asks a session to go back.
 	Rewind struct {
-		Session  string // "" = main
-		ToSeq    uint64 // an event of the session, from 1
-		Files    bool   // files go back, too
-		Force    bool   // also those that were changed by hand
+		Session string // "" = main
+		ToSeq   uint64 // an event of the session, from 1
+		Files   bool   // files go back, too
+		Force   bool   // also those that were changed by hand
+		// Reads and writes the files; must not be nil.
 		Frontend Frontend
 	}
 
@@ -106,6 +107,8 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 // bringAll brings files back and says which in done. What was made since goes
 // first, and what could not be planned before is looked at again then: a file may
 // have taken a folder's place, a folder a file's, or a link that leads elsewhere.
+// conv.changes is held, and no run of the session goes on. An error means that nothing
+// is other than it was, as far as that could be.
 func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (kept []activity.Kept, err error) {
 	plans, left := b.plan(ctx, r)
 	if kept, err = b.bringPlanned(ctx, plans, r.Force, done); err != nil {
@@ -129,7 +132,8 @@ func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (ke
 	return kept, nil
 }
 
-// bringPlanned brings planned files back, those that are to go first.
+// bringPlanned brings planned files back, those that are to go first. ctx counts until
+// the first file is written.
 func (b *fileHistory) bringPlanned(ctx context.Context, plans []plannedFile, force bool,
 	done *Rewound) (kept []activity.Kept, err error) {
 	plans, unread, err := b.keepNow(ctx, plans)
@@ -159,7 +163,7 @@ func presence(p plannedFile) int {
 }
 
 // excludeAll keeps every run from beginning in a session until release is called.
-// The error has the reason busy.
+// The error has the reason busy. It waits for nothing.
 func (s *Service) excludeAll(conv *conversation) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +186,8 @@ type plannedFile struct {
 }
 
 // plan returns the files that were written since an event, with what they were
-// then, and those that are left.
+// then, and those that are left. It writes nothing. Of each file it looks at what lies
+// there now.
 func (b *fileHistory) plan(ctx context.Context, r Rewind) (plans []plannedFile, left []Left) {
 	for _, h := range b.conv.Files() {
 		steps, mixed := b.since(h.Steps, r.ToSeq)
@@ -241,6 +246,7 @@ func (b *fileHistory) since(steps []session.FileStep, toSeq uint64) (since []ses
 	return since, mixed
 }
 
+// isComplete reports a step of which it is known how it ended.
 func isComplete(st session.FileStep) bool { return st.Complete }
 
 // forceIt ends the reasons for which a file is left only without Force.
@@ -251,7 +257,8 @@ const forceIt = "to go back without regard to that, force it."
 func Forcible(why string) bool { return strings.HasSuffix(why, forceIt) }
 
 // look reads a file and says why it is not brought back, "" where it is. back is
-// whether it is already what it was. What force cannot help with counts first.
+// whether it is already what it was. What force cannot help with counts first. The file
+// that it returns is what put compares with.
 func (b *fileHistory) look(ctx context.Context, p plannedFile, force bool) (now *tool.File, back bool, why string) {
 	now, err := b.read(ctx, p.path)
 	if err != nil {
@@ -279,6 +286,7 @@ func (b *fileHistory) look(ctx context.Context, p plannedFile, force bool) (now 
 	return now, false, why
 }
 
+// lostText is the sentence for a content that is lost; "" for no error.
 func lostText(err error) string {
 	if err == nil {
 		return ""
@@ -318,7 +326,8 @@ func sideAfter(st session.FileStep) side {
 	return after(st.Kept)
 }
 
-// alike reports whether two kept contents are the same, as holds does.
+// alike reports whether two kept contents are the same, as holds does. Contents of
+// blobs are read only where one of the two was a buffer.
 func (b *fileHistory) alike(x, y side) (bool, error) {
 	if x.sha == "" || y.sha == "" {
 		return x.sha == y.sha, nil
@@ -341,7 +350,8 @@ func (b *fileHistory) alike(x, y side) (bool, error) {
 }
 
 // keepNow keeps what files hold before they are brought back, and says so in the
-// log. It returns those of which that is known, and the others.
+// log. It returns those of which that is known, and the others. It returns when the
+// checkpoint is on stable storage.
 func (b *fileHistory) keepNow(ctx context.Context, plans []plannedFile) (sure []plannedFile, unread []Left, err error) {
 	var kept []activity.Kept
 	for _, p := range plans {
@@ -375,7 +385,8 @@ func unkept(so string, err error) error {
 }
 
 // bring makes a file what it was, and says why not where it does not. One that
-// is what it was already stays.
+// is what it was already stays. It looks again where somebody writes at the same
+// moment, tries times.
 func (b *fileHistory) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
 	for range tries {
 		now, back, why := b.look(ctx, p, force)

@@ -26,7 +26,9 @@ const noSuitable = "no_suitable_agent"
 //go:embed router.md
 var routerPrompt string
 
-// ask has a model pick an agent, "" for none. The error is for a person, a clause.
+// ask has a model pick an agent, "" for none. The error is for a person, a clause. It
+// sends one request, waits Routing.Timeout at most, and does not try again: a person
+// waits. What it used is in d.Model in any case, and counts for the run.
 func (d *deciding) ask(input string) (agent string, err error) {
 	d.Model = &activity.RouteModel{ID: d.set.Routing.Model}
 	defer func() {
@@ -85,7 +87,7 @@ func (d *deciding) ask(input string) (agent string, err error) {
 	return "", fmt.Errorf("%s picked none of the agents", choice.ID)
 }
 
-// generate asks a model once.
+// generate asks a model once. An answer is the last chunk.
 func generate(ctx context.Context, m model.Model, req *model.Request) (*model.Answer, error) {
 	for chunk, err := range m.Generate(ctx, req) {
 		if err != nil {
@@ -100,7 +102,8 @@ func generate(ctx context.Context, m model.Model, req *model.Request) (*model.An
 
 // offer adds a tool for each candidate to a request: for all agents or, where there are
 // too many, for those with the most score. It returns who is meant by each name of a
-// tool, written with underscores.
+// tool, written with underscores. Names are compared with underscores, since models
+// write them so.
 func (d *deciding) offer(req *model.Request) map[string]string {
 	const arguments = `{"type":"object","properties":{"reason":{"type":"string","description":"Why, in one short sentence."}%s},"required":["reason"]}`
 	with := fmt.Sprintf(arguments,

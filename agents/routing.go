@@ -44,7 +44,7 @@ const (
 	maxRouted     = 16 << 10              // bytes of an input that a model is shown
 )
 
-// Routing asks which agent an input is for.
+// RoutingRequest asks which agent an input is for.
 type RoutingRequest struct {
 	Input    string
 	Strategy string // rule, llm or hybrid; "" = the settings'
@@ -52,7 +52,9 @@ type RoutingRequest struct {
 }
 
 // Route says which agent an input is for that names none, and why. A model may be
-// asked; nothing runs, and no person is asked. The error is ctx's.
+// asked; nothing runs, and no person is asked. The error is ctx's. The result is the
+// caller's and goes into the log as it is (route.decided). It blocks for a model where
+// the strategy asks one.
 func (s *Service) Route(ctx context.Context, r RoutingRequest) (activity.RouteDecided, error) {
 	folder := s.folderOr(r.Folder)
 	d := &deciding{s: s, ctx: ctx, folder: folder, set: s.Settings(folder)}
@@ -66,6 +68,7 @@ func (s *Service) Route(ctx context.Context, r RoutingRequest) (activity.RouteDe
 	return d.RouteDecided, ctx.Err()
 }
 
+// folderOr returns a folder, or the first of the workspace for "".
 func (s *Service) folderOr(folder string) string {
 	if folders := s.Folders(); folder == "" && len(folders) > 0 {
 		return folders[0]
@@ -95,7 +98,8 @@ func routingSettings(v *settings.Values, asked string) []activity.RouteSetting {
 	return list
 }
 
-// deciding is one input on its way to an agent.
+// deciding is one input on its way to an agent. It is made for one input, on one
+// goroutine.
 type deciding struct {
 	activity.RouteDecided
 	s      *Service
@@ -107,7 +111,8 @@ type deciding struct {
 	before string // what was said before the decision, in its line
 }
 
-// rank scores the input on this machine.
+// rank scores the input on this machine. Patterns have matchIn; what was not tried is
+// told by Partial.
 func (d *deciding) rank(input string) {
 	within, cancel := context.WithTimeout(d.ctx, matchIn)
 	defer cancel()
@@ -129,7 +134,8 @@ func (d *deciding) rank(input string) {
 	}
 }
 
-// decide picks an agent by the strategy, or none.
+// decide picks an agent by the strategy, or none. A model that fails leaves it to the
+// rules where these are half as sure as they would have to be.
 func (d *deciding) decide(input string) {
 	best, found := d.best()
 	switch d.Strategy {
@@ -178,6 +184,7 @@ func (d *deciding) decide(input string) {
 	}
 }
 
+// best returns the leader of the rules; false where nothing speaks for anybody.
 func (d *deciding) best() (activity.RouteCandidate, bool) {
 	if len(d.Candidates) == 0 || (d.Candidates[0].Score == 0 && d.Candidates[0].Confidence == 0) {
 		return activity.RouteCandidate{}, false
@@ -245,7 +252,8 @@ type routing struct {
 
 // routable returns the agents that inputs in a folder may be routed to, compiled once
 // for each catalog and reading of the settings. What changes trust and reviews makes
-// the catalog another (registry.Renumber).
+// the catalog another (registry.Renumber). It blocks while the index is compiled, which
+// takes a moment with a thousand agents.
 func (s *Service) routable(folder string, set *Settings) *routable {
 	s.routing.mu.Lock()
 	defer s.routing.mu.Unlock()
@@ -295,7 +303,9 @@ func needsInputs(d *definition.Definition) bool {
 }
 
 // routeStart finds the agent of a run that names none. One that names its agent, or is
-// main's, stays as it is.
+// main's, stays as it is. It changes p: the agent and the decision. A model or the
+// person may be asked, and a run that is cancelled meanwhile under its reserved id ends
+// it.
 func (s *Service) routeStart(ctx context.Context, p *Start) error {
 	auto := p.Agent == mention.Auto
 	if !auto && (p.Agent != "" || p.Definition != nil) {
@@ -330,7 +340,7 @@ func (s *Service) routeStart(ctx context.Context, p *Start) error {
 }
 
 // untilCancelled returns a context that ends when the person cancels the run that is
-// being started, too.
+// being started, too. The function that is returned must be called.
 func (s *Service) untilCancelled(ctx context.Context, id string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -355,7 +365,7 @@ func promptOf(input []activity.ContentBlock) string {
 }
 
 // pickByPerson has the person pick an agent, where the settings say so and the client
-// can be asked. Else the error has the list.
+// can be asked. Else the error has the list. Only a name from the list counts.
 func (s *Service) pickByPerson(ctx context.Context, p *Start, d *activity.RouteDecided) error {
 	names, list := s.pickable(p.Folder, d)
 	if d.Fallback != promptUser {
@@ -424,7 +434,8 @@ func formatPickables(list []Pickable) string {
 	return b.String()
 }
 
-// noAgent is the error of an input that is for nobody.
+// noAgent is the error of an input that is for nobody. The reason is noAgent, with the
+// candidates as its data.
 func noAgent(d *activity.RouteDecided, list []Pickable, shown string) error {
 	if list == nil {
 		list = []Pickable{}

@@ -19,9 +19,10 @@ type Servers interface {
 	// "*" is all. Those that do not run are started. It waits, for a moment, only for
 	// servers that were never seen.
 	Offer(ctx context.Context, folder string, servers []string) ServerTools
-	// States returns what each server does now, in a word.
+	// States returns what each server does now, in a word. By name in the settings. It
+	// does not wait.
 	States(folder string) map[string]string
-	// Known returns the tools as they were offered last. It starts nothing.
+	// LastTools returns the tools as they were offered last. It starts nothing.
 	LastTools(folder string, servers []string) []tool.Tool
 }
 
@@ -38,10 +39,13 @@ type ServerChange struct {
 	Server  string
 	Tools   []string // with their descriptions, a line each
 	Approve func() error
-	Again   func() // the person could not be asked: the next run is told of it as well
+	// The person could not be asked: the next run is told of it as well. It is called at most once,
+	// and neither after Approve.
+	Again func()
 }
 
-// serversOf returns the tools of the servers that an agent may use, for a run.
+// serversOf returns the tools of the servers that an agent may use, for a run. It may
+// wait for servers that start, with ctx.
 func (s *Service) serversOf(ctx context.Context, r *planned) ServerTools {
 	if s.Servers == nil || len(r.def.MCPServers) == 0 {
 		return ServerTools{}
@@ -98,7 +102,8 @@ func (c *conversation) beginWith(offered ServerTools, first func(*Live) (uint64,
 }
 
 // askAboutServers asks the person about tools that changed, beside the run: their
-// answer holds from the next run on.
+// answer holds from the next run on. It returns at once; the questions go on in s.work,
+// so the service waits for them when it closes.
 func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []ServerChange) {
 	for _, change := range changes {
 		if ask == nil {
@@ -128,7 +133,8 @@ func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []S
 	}
 }
 
-// ServerChanged tells the runs that go on in a folder what became of a server.
+// ServerChanged tells the runs that go on in a folder what became of a server. It is
+// told in the log of their sessions.
 func (s *Service) ServerChanged(folder, server, state, why string) {
 	for _, live := range s.Live() {
 		if live.folder == folder && live.servers[server] && live.run.Begun() && !live.run.Ended() {

@@ -50,7 +50,9 @@ type (
 )
 
 // Frontend is the client's side of a run. An LSP connection is one; another
-// protocol's face implements the same two roles.
+// protocol's face implements the same two roles. It is used by many goroutines at once,
+// for as long as its runs live; what it cannot do any more, since the client has gone,
+// it refuses.
 type Frontend interface {
 	Approver
 	Editor
@@ -74,7 +76,8 @@ type Editor interface {
 	// Restore makes a file hold to, nil for no file, if it is still what has the
 	// digest base ("" = there is none): through the editor where it is open there,
 	// else on disk, byte for byte. The error is fault.Stale for another file, and
-	// fault.Denied for one that is open and would have to go.
+	// fault.Denied for one that is open and would have to go. It looks and writes
+	// without anybody between where the disk allows that.
 	Restore(ctx context.Context, path, base string, to *Content, label string) error
 	// Look is Read of what lies at a path itself: of a symbolic link it returns the
 	// link. A folder counts as nothing.
@@ -85,7 +88,8 @@ type Editor interface {
 }
 
 // Settings is what the person's settings say about runs (spec README): their values,
-// and what those are in the words of agents. One reading of the files makes one.
+// and what those are in the words of agents. One reading of the files makes one. It is
+// not changed; another reading makes another one, and who compares pointers sees that.
 type Settings struct {
 	settings.Values
 	AdditionalFolders []string           // canonical
@@ -108,8 +112,11 @@ func (s *Settings) excluded() []string {
 	return names
 }
 
-// Config is what a Service needs. All of it is required but where it says so.
+// Config is what a Service needs. All of it is required but where it says so. Functions
+// are called from many goroutines, some of them with no lock held and some on a
+// request's way: they must return soon, but for those that say that they read.
 type Config struct {
+	// The newest catalog.
 	Agents   func() *registry.Snapshot
 	Sessions *session.Store
 	Table    *model.Table
@@ -154,14 +161,14 @@ type Config struct {
 	State     string                                // the daemon's own folder, which no tool writes
 	Snapshots *snapshot.Store                       // knows what commands change; nil = nobody does
 	Traces    *export.Tracer                        // passes the spans of runs on; nil = nobody does
-	Proxy     func(*http.Request) (*url.URL, error) // the person\'s, for the web and commands; nil = none
+	Proxy     func(*http.Request) (*url.URL, error) // the person's, for the web and commands; nil = none
 	Mask      run.Mask                              // of what the daemon holds; nil = nothing
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
 // Service keeps the runs and sessions of one daemon. It is safe for concurrent
-// use.
+// use. Make it with [NewService] and end it with Close.
 type Service struct {
 	Config
 	ctx   context.Context // ends when the service closes; every run is under it
@@ -173,7 +180,8 @@ type Service struct {
 	routing     routing            // which agents inputs may be routed to
 	overlaps    overlaps           // which of them routing cannot tell apart
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// Those that are in use, by id.
 	sessions map[string]*conversation
 	standard string           // the session that is meant when none is named; "" until one was
 	runs     map[string]*Live // that have not ended, by id
@@ -192,7 +200,7 @@ type Service struct {
 }
 
 // reservation is an id under which runs are being started: a person can cancel
-// what has not begun yet.
+// what has not begun yet. The service's mu guards it.
 type reservation struct {
 	starts    int // how many
 	cancelled bool
@@ -200,7 +208,9 @@ type reservation struct {
 	end       context.CancelFunc
 }
 
-// Live is a run that was started.
+// Live is a run that was started. Its exported fields, but Note and Routed, which Start
+// sets before it returns, do not change once others see it. Methods may be called from
+// any goroutine.
 type Live struct {
 	Session string
 	ID      string
@@ -237,7 +247,8 @@ type Live struct {
 	unwritten bool            // its last events are not on disk, so nobody is told of them; set before done is closed
 }
 
-// Done is closed when the run has ended and its last event is written.
+// Done is closed when the run has ended and its last event is written. Where control
+// has passed on it is closed when the last run of the chain has ended.
 func (l *Live) Done() <-chan struct{} { return l.done }
 
 // Last is the number of the newest event of the run's session.
@@ -248,7 +259,7 @@ func (l *Live) Last() uint64 { return l.log.Last() }
 func (l *Live) Written() bool { return !l.unwritten }
 
 // Result is how the run ended: of a run that passed control on, how the last one of
-// its chain did. It is valid once Done is closed.
+// its chain did. It is valid once Done is closed. It must not be modified.
 func (l *Live) Result() activity.RunFinished { return l.result }
 
 // By returns the run and the agent whose the result is; it is valid once Done is
@@ -256,7 +267,7 @@ func (l *Live) Result() activity.RunFinished { return l.result }
 func (l *Live) By() (run, agent string) { return l.by.Run, l.by.Agent }
 
 // NewService returns a service with no runs. ctx is the daemon's: when it ends,
-// runs are interrupted. Close the service.
+// runs are interrupted. Close the service. It reads and starts nothing.
 func NewService(ctx context.Context, c Config) *Service {
 	// Not derived from ctx: its end would be a cause of its own, and a run must
 	// know that nobody cancelled it.
@@ -271,11 +282,14 @@ func NewService(ctx context.Context, c Config) *Service {
 }
 
 // Observe has told called whenever the number of runs, or of those that wait,
-// may have changed. It is called once, before the first run.
+// may have changed. It is called once, before the first run. told is called on the
+// goroutines of runs and must not block.
 func (s *Service) Observe(told func()) { s.observer = told }
 
 // Close interrupts every run, waits until the last one has written its last
-// event and until no tool is left, and closes the sessions.
+// event and until no tool is left, and closes the sessions. Runs have half a second for
+// their tools (spec 12); it has no time limit of its own. It may be called once;
+// requests that come later are refused.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -289,7 +303,8 @@ func (s *Service) Close() error {
 }
 
 // settle ends a run's being known, after its last event is on stable storage. Of runs
-// that another one waits for, that one's end is the end.
+// that another one waits for, that one's end is the end. Who waits for the run is told
+// then.
 func (s *Service) settle(live *Live) {
 	if live.start.from.within != nil {
 		s.forget(live)
@@ -309,7 +324,7 @@ func (s *Service) settle(live *Live) {
 	s.forget(live)
 }
 
-// forget ends a run's being known.
+// forget ends a run's being known. It closes done.
 func (s *Service) forget(live *Live) {
 	s.mu.Lock()
 	delete(s.runs, live.ID)
@@ -325,6 +340,7 @@ const (
 	busyDisk = 10 * time.Second
 )
 
+// observe tells the observer that the number of runs may have changed.
 func (s *Service) observe() {
 	if s.observer != nil {
 		s.observer()
@@ -332,7 +348,8 @@ func (s *Service) observe() {
 }
 
 // Reserve says that a run will be started under an id of the client's: from now
-// on it can be cancelled. Who reserves starts the run or calls release.
+// on it can be cancelled. Who reserves starts the run or calls release. The same id may
+// be reserved several times. release may be called more than once.
 func (s *Service) Reserve(id string) (release func()) {
 	if id == "" {
 		return func() {}
@@ -357,7 +374,9 @@ func (s *Service) Reserve(id string) (release func()) {
 }
 
 // Cancel ends a run, or one call of it, and reports whether there was one that
-// goes on or is about to. It does not wait.
+// goes on or is about to. It does not wait. A run that an earlier daemon left is ended
+// in its log, for which the disk is waited for. A run that passed control on is
+// cancelled with the one that has it.
 func (s *Service) Cancel(id, call string) bool {
 	s.mu.Lock()
 	live, r := s.runs[id], s.reserved[id]
@@ -380,7 +399,8 @@ func (s *Service) Cancel(id, call string) bool {
 	return true
 }
 
-// CancelSession ends all runs of a session and reports whether there were any.
+// CancelSession ends all runs of a session and reports whether there were any. It does
+// not wait.
 func (s *Service) CancelSession(id string) bool {
 	any := false
 	s.mu.Lock()
@@ -446,7 +466,7 @@ func (s *Service) Waiting() int {
 
 // Timeline returns the log of a session, open, kept or another daemon's, which can be
 // followed as well; "" is the default one.
-// The error has reason unknownSession.
+// The error has reason unknownSession. It must not be closed by the caller.
 func (s *Service) Timeline(id string) (*activity.Log, error) {
 	s.mu.Lock()
 	conv := s.sessions[id]

@@ -11,7 +11,8 @@ import (
 
 // Session returns what a session adds up to, and its runs in the order of their
 // start; "" is the default session. It is not opened for it, so one that another
-// daemon has can be looked at. The error has the reason unknownSession.
+// daemon has can be looked at. The error has the reason unknownSession. It reads from
+// disk where the session is not open.
 func (s *Service) Session(id string) (session.Info, []session.Run, error) {
 	return s.Sessions.Peek(s.SessionID(id))
 }
@@ -25,7 +26,7 @@ func (s *Service) SessionID(id string) string {
 
 // NewSession begins a session and returns its id. title is shown for it; "" for
 // the first line of its first request. agent is who answers in it where a request
-// names nobody; "" for main.
+// names nobody; "" for main. It is open then, and its lock is this daemon's.
 func (s *Service) NewSession(title, agent string) (id string, err error) {
 	begun, err := s.Sessions.New(title, agent)
 	if err != nil {
@@ -57,7 +58,8 @@ func (s *Service) AgentOf(session string) string { return s.Sessions.AgentOf(ses
 // on disk, all of it. One that is not open stays as it is. closed, which may be
 // nil, is called when its log is closed, before anybody can open it again. The
 // error has the reason unknownSession, or busy while a run goes on or waits there
-// or changes are being kept or undone.
+// or changes are being kept or undone. It waits for the log and for hooks of the
+// session's end, endHooksIn at most.
 func (s *Service) CloseSession(id string, closed func()) error {
 	id = s.SessionID(id)
 	return s.depart(id, closed, func(conv *conversation) error {
@@ -91,7 +93,8 @@ func (s *Service) DeleteSession(id string, closed func()) error {
 
 // depart takes a session out of use where nothing goes on in it, and calls gone
 // with it, nil when it was not open, then closed; until both have returned nobody
-// can open it. The error has the reason busy, or is that of gone.
+// can open it. The error has the reason busy, or is that of gone. gone and closed run
+// without the service's mu.
 func (s *Service) depart(id string, closed func(), gone func(*conversation) error) error {
 	s.mu.Lock()
 	if err := s.inUse(id); err != nil {
@@ -156,6 +159,7 @@ func (s *Service) present(id string, log *activity.Log) error {
 	return nil
 }
 
+// departing is the error, with the reason busy, for a session that is being closed or deleted.
 func departing(id string) error {
 	return fault.New(fault.Unavailable, "agents.session",
 		"the session %s is being closed or deleted; ask again when that is done", id).Because(fault.Busy)
@@ -163,7 +167,8 @@ func departing(id string) error {
 
 // Fork begins a session with the events of another up to atSeq, and returns its
 // id; "" is the default one. The errors are those of [session.Store.Fork] and
-// [session.Store.Get].
+// [session.Store.Get]. Files stay as they are: the fork has only what was said and
+// done.
 func (s *Service) Fork(ctx context.Context, id string, atSeq uint64) (newID string, err error) {
 	from, err := s.read(s.SessionID(id)) // one that another window has can be forked: nothing of it changes
 	if err != nil {
@@ -215,7 +220,7 @@ func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Appr
 }
 
 // approvalOf returns the mode of a session's runs that were given none of their
-// own.
+// own. It is read from the log, so later daemons have it as well.
 func (s *Service) approvalOf(conv *conversation) Approval {
 	if kept := Approval(conv.Session.Approval()); kept.Valid() {
 		return kept

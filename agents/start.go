@@ -17,7 +17,8 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Start asks for a run.
+// Start asks for a run. It is copied; slices and values in it must not be changed
+// afterwards.
 type Start struct {
 	Agent      string                  // "" = main, or who the settings have it routed to; auto = it is routed
 	Strategy   string                  // of routing; "" = the settings'
@@ -35,8 +36,9 @@ type Start struct {
 	Definition *definition.Definition  // instead of the saved file's: a buffer's; may be nil
 	Trace      *bool                   // whether it is traced, with the runs that it leads to; nil = as settings and agents say
 	Taint      tool.Taint              // of what Input and Context bring of files: the worst
-	Frontend   Frontend
-	Client     context.Context // the connection's: when it ends, the run is interrupted
+	// The client's side: who is asked, and who has the files; must not be nil.
+	Frontend Frontend
+	Client   context.Context // the connection's: when it ends, the run is interrupted
 
 	atMost  guard.Approval         // of a run that is taken up again: the mode that it began with; "" = any
 	decided *activity.RouteDecided // why the agent is who it is; nil = it was named
@@ -44,7 +46,8 @@ type Start struct {
 }
 
 // origin is what leads to a run that another run starts, in the same session. The
-// zero origin is a person's request.
+// zero origin is a person's request. It is set by this package alone: a person's
+// request cannot claim to come from an agent.
 type origin struct {
 	parent        *Live             // that waits for its result; nil for none
 	call          string            // of the parent
@@ -64,11 +67,14 @@ type origin struct {
 // byAgent reports whether another agent leads to the run, and not a person.
 func (o origin) byAgent() bool { return len(o.chain) > 0 }
 
-// Start sets a run going. It returns as soon as the run's first event is on
-// stable storage. Errors by reason: noAgent, config where routing is off, unknownAgent, invalidAgent, untrusted,
-// busy, overloaded, authRequired, unknownSession; fault.Invalid, which wraps a
-// [BadParam], for a run id that is in use, and for inputs that are missing or do
-// not fit.
+// Start sets a run going. It returns as soon as the run's first event is on stable storage. Errors
+// by reason: noAgent, config where routing is off, unknownAgent, invalidAgent, untrusted, busy,
+// overloaded, authRequired, unknownSession; fault.Invalid, which wraps a [BadParam], for a run id
+// that is in use, and for inputs that are missing or do not fit.
+//
+// With an error there is no run. ctx is the request's: routing by a model or the person, servers
+// that start and the disk are waited for with it; once the run is there ctx does not end it, Client
+// does.
 func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
@@ -110,7 +116,8 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	return live, err
 }
 
-// planned is what a run is made of, before it is in a session.
+// planned is what a run is made of, before it is in a session. It is not changed once
+// the run is begun.
 type planned struct {
 	agent    *effective
 	def      *definition.Definition
@@ -123,7 +130,8 @@ type planned struct {
 }
 
 // plan finds everything that a run needs but its session: none is begun for a
-// run that nobody can answer.
+// run that nobody can answer. The order of the checks is that of the errors that a
+// person is told first: who, with what, by which model.
 func (s *Service) plan(p Start) (*planned, error) {
 	agent, folder, err := s.find(p)
 	if err != nil {
@@ -157,7 +165,9 @@ const mainAgent = "main"
 
 // enlist makes a run known, if its id is free. Where the agent has a run in the
 // session already, this one waits for its turn, if it may; position is how many
-// are before it.
+// are before it. It also starts the run's goroutine, which waits for live.begun. All of
+// it is under mu, so that of two runs of one agent one is before the other, and Close
+// misses none.
 func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 
 // SessionState returns a session's state after the event atSeq, 0 for now, with that event's
 // number; "" is the default session. A session that another daemon has is read as well.
-// The error has the reason unknownSession, or is that of [session.Session.StateAt].
+// The error has the reason unknownSession, or is that of [session.Session.StateAt]. Values
+// that only one run has are not in it.
 func (s *Service) SessionState(id string, atSeq uint64) (state activity.SessionState, seq uint64, err error) {
 	conv, err := s.read(id)
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Service) SessionState(id string, atSeq uint64) (state activity.SessionS
 
 // SetState gives a key of a session's state a value, as a person does; null removes it.
 // The errors are those of [session.Session.SetState], and unknownSession, or busy where
-// another daemon has the session.
+// another daemon has the session. It is on stable storage when it returns.
 func (s *Service) SetState(ctx context.Context, id, key string, value json.RawMessage) error {
 	conv, err := s.openKept(id)
 	if err != nil {
@@ -64,7 +65,8 @@ func (s *Service) ClearState(ctx context.Context, id string) error {
 	return conv.Commit(ctx, seq)
 }
 
-// variables are the values of the state that a run sees and sets: [tool.Variables].
+// variables are the values of the state that a run sees and sets: [tool.Variables]. It
+// is made for a run, and safe for concurrent use.
 type variables struct {
 	conv  *conversation
 	about activity.Origin
@@ -76,7 +78,8 @@ type variables struct {
 // may reports whether the agent's file lets it see and set a key.
 func (v *variables) may(key string) bool { return v.keys == nil || slices.Contains(v.keys, key) }
 
-// Get implements tool.Variables.
+// Get implements tool.Variables. The taint is that of the runs that set what is
+// returned: what they had read.
 func (v *variables) Get(key string) (json.RawMessage, tool.Taint, error) {
 	follows := session.Follows(key)
 	if key != "" && !follows && !v.may(key) {
@@ -119,7 +122,7 @@ func (v *variables) Check(key string, value json.RawMessage) (lasts bool, err er
 	return lasts, nil
 }
 
-// Set implements tool.Variables.
+// Set implements tool.Variables. It is in the log when it returns.
 func (v *variables) Set(ctx context.Context, key string, value json.RawMessage) error {
 	to := session.Value{JSON: value}
 	if taint := v.conv.gate.TaintOf(v.about.Run); taint > tool.Clean {
@@ -131,6 +134,7 @@ func (v *variables) Set(ctx context.Context, key string, value json.RawMessage) 
 	return nil
 }
 
+// refuse is the error of a key that the agent's file does not list.
 func (v *variables) refuse(key string) error {
 	keys := strings.Join(v.keys, ", ")
 	if keys == "" {
@@ -150,7 +154,8 @@ func forModel(err error) error {
 }
 
 // forConditions returns what conditions see of the state (spec 5.2): the values by their
-// keys. Texts are cut to what a condition may look at.
+// keys. Texts are cut to what a condition may look at. Where the files of user: and app:
+// keys cannot be read the others are seen, and the person is told once.
 func (v *variables) forConditions() map[string]any {
 	all, err := v.conv.Values(v.run)
 	if err != nil {

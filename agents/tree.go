@@ -9,7 +9,9 @@ import (
 )
 
 // tree is what all runs of a tree share: the first one, which a person started, and
-// those that were delegated to, directly or by others (spec 3.3).
+// those that were delegated to, directly or by others (spec 3.3). Limits are those of
+// the settings when the first run began. A tree that is taken up again after a restart
+// counts the runs that it had.
 type tree struct {
 	limits settings.Limits
 	trace  *bool // whether its runs are traced, where the person said so
@@ -22,13 +24,15 @@ type tree struct {
 }
 
 // enter takes one more delegated run in. The error is for the model. leave is called at
-// the run's end.
+// the run's end. It does not wait: a model that gets the error goes on with what it
+// has.
 func (t *tree) enter() (leave func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.enterLocked()
 }
 
+// enterLocked is enter; mu is held.
 func (t *tree) enterLocked() (leave func(), err error) {
 	switch {
 	case t.live >= t.limits.Live:
@@ -50,7 +54,8 @@ func (t *tree) enterLocked() (leave func(), err error) {
 
 // enterFor is enter for a run that the caller only waits for, a node of its graph or its
 // judge: one such run has the caller's own place, so that there is always one that can go
-// on, and others wait for places until ctx ends.
+// on, and others wait for places until ctx ends. Without the place that is lent, a graph
+// in a tree that is full would wait for itself.
 func (t *tree) enterFor(ctx context.Context, caller *Live) (leave func(), err error) {
 	for {
 		t.mu.Lock()

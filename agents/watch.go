@@ -6,7 +6,9 @@ import (
 )
 
 // read returns a session for reading: our own, or, where another daemon has it, as its
-// log tells it by now (spec 3.1). The errors are those of opening, but for busy.
+// log tells it by now (spec 3.1). The errors are those of opening, but for busy. It is
+// the caller's for reading only, and must not be closed. A session of another daemon is
+// followed from then on until the service closes.
 func (s *Service) read(id string) (*session.Session, error) {
 	conv, err := s.openKept(id)
 	if err == nil {
