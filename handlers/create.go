@@ -38,7 +38,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	to, err := h.nest(s.Folders(), p)
+	to, err := h.nest(wire.MethodCreate, s.Folders(), p.Folder, p.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -118,29 +118,28 @@ type nest struct {
 	scope  definition.Scope
 }
 
-// nest returns where the agent goes that is asked for.
-func (h *Handlers) nest(folders []workspace.Folder, p *wire.CreateParams) (nest, error) {
+// nest returns where an agent of a scope goes, in the folder of a URI if one is named.
+func (h *Handlers) nest(method string, folders []workspace.Folder, named, scope string) (nest, error) {
 	home := workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
 	global := nest{dir: home, scope: definition.Global}
 	folder := ""
 	if len(folders) > 0 {
 		folder = folders[0].Canonical
 	}
-	if p.Folder != "" {
-		path, ok := folderPath(p.Folder)
+	if named != "" {
+		path, ok := folderPath(named)
 		i := slices.IndexFunc(folders, func(f workspace.Folder) bool {
 			return ok && (f.Path == filepath.Clean(path) || f.Canonical == filepath.Clean(path))
 		})
 		if i < 0 {
-			return nest{}, server.BadParams(wire.MethodCreate, "folder",
-				"is %q, which is no folder of the workspace", p.Folder)
+			return nest{}, server.BadParams(method, "folder",
+				"is %q, which is no folder of the workspace", named)
 		}
 		folder = folders[i].Canonical
 	}
-	scope := p.Scope
 	switch {
 	case scope != "":
-	case p.Folder != "":
+	case named != "":
 		scope = string(definition.Project)
 	case folder == "":
 		scope = string(definition.Global)
@@ -148,13 +147,13 @@ func (h *Handlers) nest(folders []workspace.Folder, p *wire.CreateParams) (nest,
 		scope = h.daemon.Knowledge.DefaultScope(folder)
 	}
 	switch {
-	case scope == string(definition.Global) && p.Folder != "":
-		return nest{}, server.BadParams(wire.MethodCreate, "folder",
+	case scope == string(definition.Global) && named != "":
+		return nest{}, server.BadParams(method, "folder",
 			"is given for a global agent; leave it out, or use the scope project")
 	case scope == string(definition.Global):
 		return global, nil
 	case folder == "":
-		return nest{}, server.BadParams(wire.MethodCreate, "scope",
+		return nest{}, server.BadParams(method, "scope",
 			"is project, and the editor has no folder open; open one, or use global")
 	}
 	return nest{dir: filepath.Join(folder, ".gemini", "agents"), folder: folder, scope: definition.Project}, nil
@@ -193,19 +192,7 @@ func free(s *workspace.Snapshot, path string, force bool) error {
 // besides says which other agents of the name there are, and what becomes of
 // them.
 func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []string {
-	notes := []string{}
-	for _, e := range catalog.Entries() {
-		d := e.Definition
-		if d.Name != name || e.State == registry.Shadowed {
-			continue
-		}
-		switch {
-		case d.Scope == definition.Project && to.scope == definition.Global:
-			notes = append(notes, fmt.Sprintf("In %s the agent %s keeps the name.", d.Folder, d.Path))
-		case d.Scope != to.scope:
-			notes = append(notes, fmt.Sprintf("It takes the place of %s here.", cmp.Or(d.Path, "the built-in "+name)))
-		}
-	}
+	notes := others(catalog, to, name)
 	own := workspace.CanonicalPath(to.dir) == workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home,
 		"agents")) // which runs in any folder
 	if to.folder != "" && !own && !h.daemon.Trusted(to.folder) {
@@ -353,9 +340,9 @@ func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (
 	return notes
 }
 
-// renew has the catalog read a file again at once.
-func (h *Handlers) renew(ctx context.Context, path string) {
+// renew has the catalog read files again at once.
+func (h *Handlers) renew(ctx context.Context, paths ...string) {
 	if h.daemon.Renew != nil {
-		h.daemon.Renew(ctx, path)
+		h.daemon.Renew(ctx, paths...)
 	}
 }

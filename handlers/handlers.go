@@ -82,6 +82,8 @@ type Daemon struct {
 	// RunTest runs a test of agents, whose texts are by the names of their files, and
 	// returns what did not come as it was expected; nil runs none.
 	RunTest func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure
+	// Home is the person's home folder, in which other tools keep agents; "" = unknown.
+	Home string
 	// Memory is the person's own GEMINI.md, which runs may change though it lies in no
 	// folder of theirs (save_memory alone does); "" = none.
 	Memory string
@@ -232,6 +234,10 @@ func (h *Handlers) agentRoutes() []server.Route {
 
 		// create.go
 		server.Query(wire.MethodCreate, captureSnapshot[wire.CreateParams](h), h.create),
+
+		// import.go, export.go
+		server.Query(wire.MethodImport, captureSnapshot[wire.ImportParams](h), h.importAgents),
+		server.Query(wire.MethodExport, captureSnapshot[wire.ExportParams](h), h.exportAgents),
 
 		// delete.go
 		server.Query(wire.MethodDelete, captureSnapshot[wire.DeleteParams](h), h.delete),

@@ -138,3 +138,22 @@ func source(file, text string, d definition.Dialect) definition.Source {
 
 // base returns a path's last part; both kinds of slash count.
 func base(path string) string { return filepath.Base(strings.ReplaceAll(path, `\`, "/")) }
+
+// A Place is a folder where another tool looks for agents.
+type Place struct {
+	Dir string // relative to a project, or to the person's home, with slashes
+	Of  definition.Dialect
+	Own bool // of the person, not of a project
+}
+
+// Places are the folders in which agents of other tools are found.
+var Places = []Place{
+	{Folder(definition.Claude), definition.Claude, false},
+	{Folder(definition.Copilot), definition.Copilot, false},
+	{Folder(definition.OpenCode), definition.OpenCode, false},
+	{".opencode/agents", definition.OpenCode, false},
+	{".claude/agents", definition.Claude, true},
+	{".copilot/agents", definition.Copilot, true},
+	{".config/opencode/agent", definition.OpenCode, true},
+	{".config/opencode/agents", definition.OpenCode, true},
+}

@@ -162,6 +162,9 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 	return folder, name, nil
 }
 
+// displayPath is a path for people: relative to here where it lies below.
+func displayPath(path string) string { return tool.Escape(localName(tool.URI(path))) }
+
 // keep keeps the text of a person that could not be written.
 func keep(name, text string, why error) error {
 	reason := fault.Message(why)

@@ -88,8 +88,8 @@ func TestImportBesideOthersOfTheName(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"the person's": {map[string]string{"r.md": claudeAgent, "~/.gemini/agents/reviewer.md": mine}, []string{"import", "r.md"}, "/.gemini/agents/reviewer.md here; to keep both"},
-		"the folder's": {map[string]string{"r.md": claudeAgent, ".gemini/agents/reviewer.md": mine}, []string{"import", "r.md", "--global"}, "warning: in this folder the agent .gemini/agents/reviewer.md keeps the name"},
+		"the person's": {map[string]string{"r.md": claudeAgent, "~/.gemini/agents/reviewer.md": mine}, []string{"import", "r.md"}, "warning: It takes the place of "},
+		"the folder's": {map[string]string{"r.md": claudeAgent, ".gemini/agents/reviewer.md": mine}, []string{"import", "r.md", "--global"}, "/.gemini/agents/reviewer.md keeps the name.\n"},
 		"nobody's":     {map[string]string{"r.md": claudeAgent}, []string{"import", "r.md"}, ""},
 	} {
 		dir := folderWith(t, c.files)
@@ -144,7 +144,7 @@ func TestLinkedAgents(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	code, out, errs = command(t, dir, "export", "--all", "--to", "copilot")
-	if code != exitFailed || !strings.Contains(errs, "refused   out: .gemini/agents/out.md leads out of its workspace folder") || !strings.Contains(errs, "ok        in ") {
+	if code != exitFailed || !strings.Contains(errs, "refused   out: The file is a link that leads out of its workspace folder, so it is not read; copy the file.") || !strings.Contains(errs, "ok        in ") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	for name, text := range filesIn(t, dir) {

@@ -410,6 +410,7 @@ func (b *daemon) forHandlers(service *agents.Service) *handlers.Daemon {
 		},
 		Catalog: b.catalog, SetTrust: b.setTrust, Reviews: reviews{b}, SetFolders: b.setFolders, Commands: b.commands,
 		Reach: b.reach, Values: b.values, SetValue: b.setValue, RunTest: b.RunTest,
+		Home:   cmp.Or(b.env("HOME"), b.env("USERPROFILE")),
 		Memory: filepath.Join(workspace.CanonicalPath(b.Home), "GEMINI.md"), Known: b.Secrets.MaskKnown,
 		MakeShown: b.makeShown, Renew: b.reread,
 	}

@@ -186,6 +186,44 @@ func TestDoors(t *testing.T) {
 	}
 }
 
+// reading are the packages that know what lies on the disk and what is made of it. The
+// command line asks the daemon for that, but for what ownReading says.
+var reading = []string{"workspace", "agents/definition", "agents/exchange", "agents/registry", "agents/authority"}
+
+// ownReading has the files of the command line that import what is in reading, with why.
+var ownReading = map[string]string{
+	"cmd/agentls/complete.go":   "the names of the built-in tools, for a shell",
+	"cmd/agentls/edit.go":       "it is an editor: it reads and writes the file itself, without following a link",
+	"cmd/agentls/export.go":     "the names of other tools",
+	"cmd/agentls/import.go":     "the names of other tools and their folders, for help and reports",
+	"cmd/agentls/explain.go":    "prints and compares the daemon's explanations",
+	"cmd/agentls/logfile.go":    "the log is there before the daemon, and is written to a file of the person's only",
+	"cmd/agentls/test_watch.go": "watches files of tests, which each get a daemon of their own",
+}
+
+// TestCommandLineAsks holds the command line to being a client: what lies on the disk it
+// asks the daemon for.
+func TestCommandLineAsks(t *testing.T) {
+	h := source(t)
+	needed := make(map[string]bool)
+	for _, f := range h.packages()["cmd/agentls"] {
+		for _, imp := range h.imported(f) {
+			if f.test || !slices.Contains(reading, imp) {
+				continue
+			}
+			needed[f.name] = true
+			if ownReading[f.name] == "" {
+				t.Errorf("%s imports %s: ask the daemon, or say why not in ownReading", f.name, imp)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(ownReading)) {
+		if !needed[name] {
+			t.Errorf("%s reads nothing itself: take it from ownReading", name)
+		}
+	}
+}
+
 // TestWalls holds apart what must not see each other.
 func TestWalls(t *testing.T) {
 	h := source(t)

@@ -10,6 +10,10 @@ const (
 	MethodCreate = "agents/create"
 	// MethodDelete removes an agent's file, and clears the contexts that the agent has.
 	MethodDelete = "agents/delete"
+	// MethodImport brings agent files of other tools into our format: each by itself, and none gains power.
+	MethodImport = "agents/import"
+	// MethodExport writes agents as files of another tool.
+	MethodExport = "agents/export"
 	// MethodExplain says what an agent really gets: each value that holds, where it comes from and what it overrode.
 	MethodExplain = "agents/explain"
 	// MethodValidate checks agents' files, a line a check.

@@ -800,6 +800,50 @@ export interface ExplainResult {
 	unreadable?: Problem;
 }
 
+/** ExportParams say which agents to write as files of another tool. */
+export interface ExportParams {
+	/** of the agents */
+	names?: string[];
+	/** all of the scope instead */
+	all?: boolean;
+	/** project or global; absent = project, and by name the person's own too */
+	scope?: string;
+	/** claude, copilot, opencode or gemini-cli */
+	to: string;
+	/** Where to write, as a URI; absent = where the other tool looks in the first workspace folder, which is no place of its own for gemini-cli. */
+	folder?: string;
+	/** only return the texts */
+	text?: boolean;
+	/** replace files that are there */
+	force?: boolean;
+	/** Leave out restrictions that the other tool cannot express; else they refuse. */
+	dropRestrictions?: boolean;
+}
+
+/** ExportResult is what became of each agent. */
+export interface ExportResult {
+	files: ExportedFile[];
+}
+
+/** ExportedFile is what became of one agent. */
+export interface ExportedFile {
+	name: string;
+	/** ok or refused */
+	status: string;
+	/** the URI of the agent's file */
+	source: string;
+	/** of the new file */
+	uri?: string;
+	/** false where the very same file is there already */
+	written: boolean;
+	/** why it was refused */
+	reason?: string;
+	/** in the order of the file */
+	losses?: Loss[];
+	/** With text, of one that is not refused. */
+	text?: string;
+}
+
 /** Extend is how much more a run may use. */
 export interface Extend {
 	/** More turns; like the others, absent or 0 = none, and never negative. */
@@ -1144,6 +1188,59 @@ export interface Hunk {
 	status: string;
 }
 
+/** ImportParams say which agent files of other tools to bring into our format. */
+export interface ImportParams {
+	/** URIs of files, of folders of them, or of projects that have them; absent = where the other tools look: in the first workspace folder, or with the scope global in the person's home folder. */
+	paths?: string[];
+	/** Whose format it is, where neither place nor keys tell: claude, copilot, opencode or gemini-cli. */
+	from?: string;
+	/** project or global: who has the agents from then on; absent = project */
+	scope?: string;
+	/** what the agent is to be called, of one file */
+	name?: string;
+	/** only say what would be done */
+	dryRun?: boolean;
+	/** replace files of ours that are there */
+	force?: boolean;
+}
+
+/** ImportResult is what became of each file. */
+export interface ImportResult {
+	/** of the new files, as a URI */
+	folder: string;
+	files: ImportedFile[];
+}
+
+/** ImportedFile is what became of one file. */
+export interface ImportedFile {
+	/** its URI */
+	source: string;
+	/** ok, repaired or refused */
+	status: string;
+	/** whose format it has */
+	from?: string;
+	/** of the agent */
+	name?: string;
+	/** of the new file */
+	uri?: string;
+	/** now; not in a dry run */
+	written: boolean;
+	/** the very same file is there already */
+	there: boolean;
+	/** A restriction that cannot be kept here stops its runs. */
+	stopped: boolean;
+	/** there is no such file, or it may not be read */
+	missing?: boolean;
+	/** why it was refused */
+	reason?: string;
+	/** What was repaired in its YAML, a sentence each. */
+	repaired?: string[];
+	/** in the order of the file */
+	losses?: Loss[];
+	/** What becomes of other agents of the name. */
+	notes?: string[];
+}
+
 /** `input` is a person's message, also one that arrives while a run goes on. */
 export interface Input {
 	/** What was said; never null. */
@@ -1220,6 +1317,15 @@ export interface LoopDetected {
 	action: string;
 	/** is repeated, in words */
 	what?: string;
+}
+
+/** Loss is something that does not translate. */
+export interface Loss {
+	/** the top-level key of the file that was read; "" = none */
+	key: string;
+	message: string;
+	/** error stops its runs, hint is comfort */
+	severity: Severity;
 }
 
 /** MCPListParams asks for the MCP servers of a workspace folder. */
@@ -2974,6 +3080,8 @@ export interface Requests {
 	"agents/get": { params: GetParams; result: GetResult };
 	"agents/create": { params: CreateParams; result: CreateResult };
 	"agents/delete": { params: DeleteParams; result: DeleteResult };
+	"agents/import": { params: ImportParams; result: ImportResult };
+	"agents/export": { params: ExportParams; result: ExportResult };
 	"agents/explain": { params: ExplainParams; result: ExplainResult };
 	"agents/validate": { params: ValidateParams; result: ValidateResult };
 	"agents/test/list": { params: TestListParams; result: TestListResult };

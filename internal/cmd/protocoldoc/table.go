@@ -46,6 +46,14 @@ var rows = []row{
 		without: "The command `agentls.validate` answers the same, and shows it to the person where the client knows only LSP; so does `agentls validate` on the command line.",
 	},
 	{
+		constant: "MethodImport", params: "ImportParams", results: []string{"ImportResult"},
+		without: "`agentls import` on the command line does the same.",
+	},
+	{
+		constant: "MethodExport", params: "ExportParams", results: []string{"ExportResult"},
+		without: "`agentls export` on the command line does the same.",
+	},
+	{
 		constant: "MethodExplain", params: "ExplainParams", results: []string{"ExplainResult"},
 		without: "Hovering over the name of an agent in its file tells the same, shorter; `agentls explain` on the command line tells all of it.",
 	},
