@@ -143,8 +143,8 @@ func (h *Handlers) nest(method string, folders []workspace.Folder, named, scope 
 		scope = string(definition.Project)
 	case folder == "":
 		scope = string(definition.Global)
-	case h.daemon.Knowledge.DefaultScope != nil:
-		scope = h.daemon.Knowledge.DefaultScope(folder)
+	default:
+		scope = h.daemon.SettingsOf(folder).DefaultScope
 	}
 	switch {
 	case scope == string(definition.Global) && named != "":

@@ -157,10 +157,7 @@ func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) 
 
 // answerIn is how long who wants to know waits for an answer; 0 is for ever.
 func (h *Handlers) answerIn(folder string) time.Duration {
-	if h.daemon.Settings == nil {
-		return 0
-	}
-	return h.daemon.Settings(folder).ConfirmationTimeout
+	return h.daemon.SettingsOf(folder).ConfirmationTimeout
 }
 
 // consider opens the dialog that a folder needs, or returns the one that is

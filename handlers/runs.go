@@ -304,9 +304,7 @@ func (h *Handlers) lookingFrom(folder string) *tool.Env {
 	if len(env.Folders) > 0 {
 		env.Folder = cmp.Or(folder, env.Folders[0])
 	}
-	if h.daemon.Settings != nil {
-		env.Reveal = h.daemon.Settings(folder).Reveal
-	}
+	env.Reveal = h.daemon.SettingsOf(folder).Reveal
 	env.Trusted = h.daemon.Trusted != nil && h.daemon.Trusted(env.Folder)
 	for _, f := range h.Workspace.Snapshot().Folders() {
 		if h.daemon.Trusted == nil || !h.daemon.Trusted(f.Canonical) {
@@ -381,11 +379,9 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.
 	if place.Credential && !place.Revealed {
 		return place, nil, "it holds credentials"
 	}
-	if h.daemon.Settings != nil {
-		denied := func(r tool.Rule) bool { return r.Covers("read_file", place.Real, env.Folder) }
-		if slices.ContainsFunc(h.daemon.Settings(env.Folder).Deny, denied) {
-			return place, nil, "a rule keeps agents from it"
-		}
+	denied := func(r tool.Rule) bool { return r.Covers("read_file", place.Real, env.Folder) }
+	if slices.ContainsFunc(h.daemon.SettingsOf(env.Folder).Deny, denied) {
+		return place, nil, "a rule keeps agents from it"
 	}
 	return place, file, ""
 }

@@ -236,23 +236,25 @@ func (s *Settings) Lookup(path ...string) []settings.Raw {
 	return found
 }
 
-// Lists returns the elements of the lists at a path of keys, one list for each
+// Lists returns the strings of the lists at a path of keys, one list for each
 // file that has one, in the order of [Settings.Lookup]. A string that stands
 // where a list should is a list of it alone. Of a key that is given twice in one
 // file the last one counts; of one that takes something away each does.
-func (s *Settings) Lists(path ...string) [][]settings.Raw {
-	var found [][]settings.Raw
+func (s *Settings) Lists(path ...string) [][]settings.Entry {
+	var found [][]settings.Entry
 	for _, l := range s.layers {
 		for _, v := range l.valuesAt(path) {
-			list := []settings.Raw{}
+			elements := []hujson.Value{*v}
 			if array, ok := v.Value.(*hujson.Array); ok {
-				for i := range array.Elements {
-					list = append(list, l.raw(&array.Elements[i]))
-				}
-			} else if _, err := text(v); err == nil {
-				list = append(list, l.raw(v))
-			} else {
+				elements = array.Elements
+			} else if v.Value.Kind() != '"' {
 				continue
+			}
+			list := []settings.Entry{}
+			for _, e := range elements {
+				if text, err := text(&e); err == nil {
+					list = append(list, settings.Entry{Text: text, Origin: l.origin(&e)})
+				}
 			}
 			found = append(found, list)
 		}

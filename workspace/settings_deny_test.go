@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func excluded(s *Settings) string {
 	var all []string
 	for _, list := range s.Lists("tools", "exclude") {
 		for _, raw := range list {
-			all = append(all, string(raw.JSON))
+			all = append(all, fmt.Sprintf("%q", raw.Text))
 		}
 	}
 	return strings.Join(all, " ")

@@ -307,8 +307,7 @@ func verify(content []byte, path []string, encoded []byte) error {
 	if err != nil {
 		return err
 	}
-	l := &layer{content: content, root: root}
-	v := l.find(path)
+	v := (&layer{root: root}).find(path)
 	if v == nil {
 		if string(encoded) == "null" {
 			return nil
@@ -316,11 +315,11 @@ func verify(content []byte, path []string, encoded []byte) error {
 		return errors.New("it is not there")
 	}
 	var got, want any
-	if err := errors.Join(json.Unmarshal(l.raw(v).JSON, &got), json.Unmarshal(encoded, &want)); err != nil {
+	if err := errors.Join(json.Unmarshal(standardJSON(v), &got), json.Unmarshal(encoded, &want)); err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("it reads as %s", l.raw(v).JSON)
+		return fmt.Errorf("it reads as %s", standardJSON(v))
 	}
 	return nil
 }

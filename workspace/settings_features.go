@@ -6,6 +6,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -106,15 +107,18 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	under ...SettingsSource) ([]SettingsFinding, error) {
 	d := settingsReader{ctx: ctx, content: withoutBOM(source.Content), scope: source.Scope, names: names,
 		told: make(map[int]bool)}
-	lines := startsOf(d.content)
+	lines := NewLines(string(d.content))
+	offset := func(line, column int) int { // of bytes, both from 1
+		at, _ := lines.Offset(Position{uint32(line - 1), uint32(column - 1)}, UTF8)
+		return at
+	}
 	root, err := parseJSON(d.content)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		line, column, message := syntaxError(err)
-		start := lines.offset(line, column, len(d.content))
-		d.find(start, lineEndAt(d.content, start), "settings/json", "error",
+		d.find(offset(line, column), offset(line, math.MaxInt32), "settings/json", "error",
 			"The file is ignored: %s; fix it here.", message)
 		return d.findings, nil
 	}
@@ -130,7 +134,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	}
 	for _, p := range merged.Problems {
 		if p.File == source.File && len(d.findings) < maxSettingsFindings {
-			start := lines.offset(p.Line, p.Column, len(d.content))
+			start := offset(p.Line, p.Column)
 			severity := "error"
 			if strings.HasSuffix(p.Message, "the last one counts") {
 				severity = "warning"

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tailscale/hujson"
 )
@@ -34,28 +35,19 @@ func SettingsAgents(content []byte) []SettingsAgent {
 			found = append(found, SettingsAgent{name, start, end, value, behind})
 		}
 	}
-	each := func(v *hujson.Value, key string, visit func(m *hujson.ObjectMember)) {
-		if object, ok := v.Value.(*hujson.Object); ok {
-			for i := range object.Members {
-				if m := &object.Members[i]; key == "" || memberName(m) == key {
-					visit(m)
-				}
+	l := &layer{root: root}
+	if overrides := l.find([]string{"agents", "overrides"}); overrides != nil {
+		if object, ok := overrides.Value.(*hujson.Object); ok {
+			for _, m := range object.Members {
+				note(&m.Name, string(content[m.Value.StartOffset:m.Value.EndOffset]),
+					lineBefore(content, m.Name.StartOffset))
 			}
 		}
 	}
-	each(&root, "agents", func(agents *hujson.ObjectMember) {
-		each(&agents.Value, "", func(section *hujson.ObjectMember) {
-			switch memberName(section) {
-			case "overrides":
-				each(&section.Value, "", func(m *hujson.ObjectMember) {
-					note(&m.Name, string(content[m.Value.StartOffset:m.Value.EndOffset]),
-						lineBefore(content, m.Name.StartOffset))
-				})
-			case "routing":
-				each(&section.Value, "default_agent", func(m *hujson.ObjectMember) { note(&m.Value, "", "") })
-			}
-		})
-	})
+	if name := l.find([]string{"agents", "routing", "default_agent"}); name != nil {
+		note(name, "", "")
+	}
+	slices.SortFunc(found, func(a, b SettingsAgent) int { return a.Start - b.Start })
 	return found
 }
 
@@ -80,6 +72,6 @@ func HasSetting(content []byte, path []string) bool {
 	if err != nil {
 		return false
 	}
-	v := (&layer{content: content, root: root}).find(path)
+	v := (&layer{root: root}).find(path)
 	return v != nil && v.Value.Kind() != 'n'
 }

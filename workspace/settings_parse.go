@@ -20,7 +20,7 @@ type layer struct {
 	scope   settings.Scope
 	file    string
 	content []byte
-	lines   *lineStarts // of content; nil = they are counted each time
+	lines   *Lines // of content
 	root    hujson.Value
 	exposed string // see [exposable]
 	checked bool   // see [exposable]
@@ -30,7 +30,7 @@ type layer struct {
 func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed,
 		checked: source.checked}
-	l.lines = startsOf(l.content)
+	l.lines = NewLines(string(l.content))
 	if source.root != nil {
 		l.root = source.root.Clone()
 	} else {
@@ -146,41 +146,9 @@ func lineColumn(content []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// lineStarts are the offsets at which the lines of a text begin.
-type lineStarts struct{ at []int }
-
-func startsOf(content []byte) *lineStarts {
-	s := &lineStarts{at: []int{0}}
-	for off := 0; ; {
-		i := bytes.IndexByte(content[off:], '\n')
-		if i < 0 {
-			return s
-		}
-		off += i + 1
-		s.at = append(s.at, off)
-	}
-}
-
-// lineColumn is [lineColumn] without counting from the text's start each time.
-func (s *lineStarts) lineColumn(offset int) (line, column int) {
-	i, found := slices.BinarySearch(s.at, offset)
-	if !found {
-		i--
-	}
-	return i + 1, offset - s.at[i] + 1
-}
-
-// offset returns the offset of a line and a column of bytes, both from 1, in a text
-// of so many bytes.
-func (s *lineStarts) offset(line, column, size int) int {
-	return min(s.at[min(max(line, 1), len(s.at))-1]+max(column-1, 0), size)
-}
-
 func (l *layer) lineColumn(offset int) (line, column int) {
-	if l.lines == nil {
-		return lineColumn(l.content, offset)
-	}
-	return l.lines.lineColumn(min(offset, len(l.content)))
+	p, _ := l.lines.Position(min(offset, len(l.content)), UTF8) // it is in the text
+	return int(p.Line) + 1, int(p.Character) + 1
 }
 
 func (l *layer) problem(offset int, key, format string, args ...any) SettingsProblem {
@@ -198,10 +166,14 @@ func (l *layer) raw(v *hujson.Value) settings.Raw {
 	if l.checked {
 		return settings.Raw{Origin: l.origin(v)}
 	}
+	return settings.Raw{JSON: standardJSON(v), Origin: l.origin(v)}
+}
+
+func standardJSON(v *hujson.Value) []byte {
 	plain := v.Clone()
 	plain.BeforeExtra, plain.AfterExtra = nil, nil
 	plain.Minimize()
-	return settings.Raw{JSON: plain.Pack(), Origin: l.origin(v)}
+	return plain.Pack()
 }
 
 // find returns the value at a path of keys; nil when it is not there or null.

@@ -7,20 +7,6 @@ import (
 	"github.com/agentls/agentls/internal/settings"
 )
 
-// TestPlacesAreCountedOnce: the lines of a file, found once, are those that are
-// counted from its beginning.
-func TestPlacesAreCountedOnce(t *testing.T) {
-	for _, text := range []string{"", "\n", "{}", "{\n}", "{\r\n\"a\": 1,\n\n}\n", strings.Repeat("{", 9)} {
-		lines := startsOf([]byte(text))
-		for offset := range len(text) + 1 {
-			line, column := lines.lineColumn(offset)
-			if wantLine, wantColumn := lineColumn([]byte(text), offset); line != wantLine || column != wantColumn {
-				t.Errorf("%q at %d: %d:%d, want %d:%d", text, offset, line, column, wantLine, wantColumn)
-			}
-		}
-	}
-}
-
 // repeats is a file of one line below the limit in which one section is given again
 // and again.
 func repeats() []byte {

@@ -146,10 +146,10 @@ func TestSettingsOfTools(t *testing.T) {
 		}
 	}
 	s := merge(`{"tools": {"core": ["ls", "bash"], "exclude": "x"}}`, `{"tools": {"core": []}}`)
-	if all := s.Lists("tools", "core"); len(all) != 2 || len(all[0]) != 2 || string(all[0][1].JSON) != `"bash"` || all[0][1].Origin.Column != 27 || len(all[1]) != 0 {
+	if all := s.Lists("tools", "core"); len(all) != 2 || len(all[0]) != 2 || all[0][1].Text != "bash" || all[0][1].Origin.Column != 27 || len(all[1]) != 0 {
 		t.Errorf("%+v", all)
 	}
-	if all := s.Lists("tools", "exclude"); len(all) != 1 || string(all[0][0].JSON) != `"x"` || len(s.Lists("tools", "none"))+len(s.Lists("tools")) != 0 {
+	if all := s.Lists("tools", "exclude"); len(all) != 1 || all[0][0].Text != "x" || len(s.Lists("tools", "none"))+len(s.Lists("tools")) != 0 {
 		t.Errorf("%+v", all)
 	}
 }

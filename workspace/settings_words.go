@@ -1,17 +1,6 @@
 package workspace
 
-import (
-	"slices"
-	"strings"
-)
-
-// lineEndAt returns where the line ends that holds an offset.
-func lineEndAt(content []byte, off int) int {
-	if i := slices.Index(content[off:], '\n'); i >= 0 {
-		return off + len(strings.TrimSuffix(string(content[off:off+i]), "\r"))
-	}
-	return len(content)
-}
+import "strings"
 
 func upperFirst(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.Contains(strings.SplitN(s, " ", 2)[0], ".") {

@@ -8,6 +8,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // How often a run asks one model for one answer (spec 3.3): the fifth failure
@@ -44,8 +45,7 @@ type WorstInput struct {
 	// them runs others; 0 = it has no graph, or nobody can tell.
 	Graph int
 
-	// The limits of a tree of runs; a number of 0 is none, but for Depth.
-	ModelCalls, Depth, Runs, InputTokens int
+	settings.Limits // a number of 0 is none, but for Depth
 
 	CanAsk bool // there is a person, so that InputTokens holds beside MaxTokens
 }
@@ -197,11 +197,9 @@ func times(a, b int) int {
 // worst is the input of an explanation's worst case.
 func (x *explainer) worst(mode definition.Mode) WorstInput {
 	turns, _ := x.turns(x.def, mode)
-	l := x.in.Settings.Limits
 	if x.def.Graph != nil {
 		return WorstInput{
-			Others: x.others(), Graph: x.nodeRuns(), ModelCalls: l.ModelCalls, Depth: l.Depth,
-			Runs: l.Runs, InputTokens: l.InputTokens,
+			Others: x.others(), Graph: x.nodeRuns(), Limits: x.in.Settings.Limits,
 			MaxTokens: x.def.MaxTokens, CanAsk: x.in.CanAsk,
 		}
 	}
@@ -210,8 +208,7 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 			Sums: x.in.Settings.Compression.Enabled, Models: slices.Concat(x.entries, x.sums)},
 		Others:    x.others(),
 		MaxTokens: x.def.MaxTokens, MaxCost: x.def.MaxCost,
-		ModelCalls: l.ModelCalls, Depth: l.Depth, Runs: l.Runs, InputTokens: l.InputTokens,
-		CanAsk: x.in.CanAsk,
+		Limits: x.in.Settings.Limits, CanAsk: x.in.CanAsk,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agentls/agentls/agents/authority"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // cheap is a model of which a million tokens cost a dollar, two as output.
@@ -40,32 +41,32 @@ func TestWorst(t *testing.T) {
 		{"a task has one more", authority.WorstInput{Agent: authority.Agent{Turns: 1, Task: true, InLine: 1, Models: plain}}, "≤ 28 model calls, ≤ $0.02", 1},
 		{"a fallback", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 2, Models: plain}}, "≤ 28 model calls, ≤ $0.02", 1},
 		{"summed up", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Sums: true, Models: plain}}, "≤ 28 model calls, ≤ $0.02", 1},
-		{"the limit of calls", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, ModelCalls: 200}, "≤ 200 model calls, ≤ $0.24", 1},
-		{"one call", authority.WorstInput{Agent: authority.Agent{Turns: 9, InLine: 1, Models: plain}, ModelCalls: 1}, "≤ 1 model call, ≤ $0.01", 1},
+		{"the limit of calls", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, Limits: settings.Limits{ModelCalls: 200}}, "≤ 200 model calls, ≤ $0.24", 1},
+		{"one call", authority.WorstInput{Agent: authority.Agent{Turns: 9, InLine: 1, Models: plain}, Limits: settings.Limits{ModelCalls: 1}}, "≤ 1 model call, ≤ $0.01", 1},
 		// 5,000 counted requests, of all together a million tokens in and 500,000 out.
-		{"the limit of input", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, InputTokens: 1_000_000}, "≤ 14000 model calls, ≤ $2.00", 1},
-		{"which does not hold headless beside max_tokens", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, InputTokens: 1, MaxTokens: 1_000_000}, "≤ 14000 model calls, ≤ $1.51", 1},
+		{"the limit of input", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, Limits: settings.Limits{InputTokens: 1_000_000}}, "≤ 14000 model calls, ≤ $2.00", 1},
+		{"which does not hold headless beside max_tokens", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, Limits: settings.Limits{InputTokens: 1}, MaxTokens: 1_000_000}, "≤ 14000 model calls, ≤ $1.51", 1},
 		{"max_tokens", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, MaxTokens: 900, CanAsk: true}, "≤ 14000 model calls, ≤ $0.01", 1},
 		{"max_cost, and one answer more", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: plain}, MaxCost: 1}, "≤ 14000 model calls, ≤ $1.01", 1},
 		{"a price that is not known", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.Prices = nil })}}, "≤ 14 model calls", 1},
 		{"of a fallback", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 2, Models: append(entry(func(e *model.Entry) { e.Prices = nil }), plain...)}}, "≤ 28 model calls", 1},
 		{"an answer of any length", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.MaxOutput = 0 })}}, "≤ 14 model calls", 1},
 		{"a window that is not known", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.Window = 0 })}}, "≤ 14 model calls", 1},
-		{"but for a limit", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.Window = 0 })}, InputTokens: 5000}, "≤ 14 model calls, ≤ $0.01", 1},
+		{"but for a limit", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.Window = 0 })}, Limits: settings.Limits{InputTokens: 5000}}, "≤ 14 model calls, ≤ $0.01", 1},
 		{"the dearest tier", authority.WorstInput{Agent: authority.Agent{Turns: 1000, InLine: 1, Models: entry(func(e *model.Entry) {
 			e.Prices = []model.Price{{UpTo: 10, Input: 1, Output: 2}, {Input: 10, Output: 20}}
 		})}}, "≤ 14000 model calls, ≤ $60.00", 1},
 		{"free", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: entry(func(e *model.Entry) { e.Prices = []model.Price{{}} })}}, "≤ 14 model calls, ≤ $0.00", 1},
-		{"nobody is delegated to", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Depth: 2, Runs: 32}, "≤ 14 model calls, ≤ $0.01", 1},
-		{"no depth", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Others: []authority.Agent{{Turns: 9, InLine: 1, Models: plain}}, Runs: 32}, "≤ 14 model calls, ≤ $0.01", 1},
+		{"nobody is delegated to", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Limits: settings.Limits{Depth: 2, Runs: 32}}, "≤ 14 model calls, ≤ $0.01", 1},
+		{"no depth", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Others: []authority.Agent{{Turns: 9, InLine: 1, Models: plain}}, Limits: settings.Limits{Runs: 32}}, "≤ 14 model calls, ≤ $0.01", 1},
 		// 14 of its own, and 31 runs of 2 turns.
 		{"a tree", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Others: []authority.Agent{
 			{Turns: 1, InLine: 1, Models: plain}, {Turns: 1, Task: true, InLine: 1, Models: plain},
-		}, Depth: 1, Runs: 32}, "≤ 882 model calls, ≤ $0.38", 32},
+		}, Limits: settings.Limits{Depth: 1, Runs: 32}}, "≤ 882 model calls, ≤ $0.38", 32},
 		{"a tree within the limit of calls", authority.WorstInput{Agent: authority.Agent{Turns: 1, InLine: 1, Models: plain}, Others: []authority.Agent{
 			{Turns: 15, Task: true, InLine: 1, Models: plain},
-		}, Depth: 1, Runs: 32, ModelCalls: 240, MaxCost: 0.01}, "≤ 240 model calls, ≤ $0.29", 32},
-		{"an endless run", authority.WorstInput{Agent: authority.Agent{Turns: math.MaxInt, Task: true, InLine: 3, Sums: true, Models: plain}, ModelCalls: 200}, "≤ 200 model calls, ≤ $0.24", 1},
+		}, Limits: settings.Limits{Depth: 1, Runs: 32, ModelCalls: 240}, MaxCost: 0.01}, "≤ 240 model calls, ≤ $0.29", 32},
+		{"an endless run", authority.WorstInput{Agent: authority.Agent{Turns: math.MaxInt, Task: true, InLine: 3, Sums: true, Models: plain}, Limits: settings.Limits{ModelCalls: 200}}, "≤ 200 model calls, ≤ $0.24", 1},
 	} {
 		got := authority.Worst(c.in)
 		if got.Text() != c.want || got.Runs != c.runs {
@@ -81,7 +82,7 @@ func TestWorstLaws(t *testing.T) {
 		limit := func() int { return r.IntN(4) * r.IntN(1000) }
 		in := authority.WorstInput{
 			Agent: authority.Agent{Turns: 1 + r.IntN(50), Task: r.IntN(2) > 0, InLine: 1 + r.IntN(2), Sums: r.IntN(2) > 0, Models: []model.Entry{cheap()}},
-			Depth: r.IntN(3), Runs: 1 + r.IntN(40), ModelCalls: limit(), InputTokens: limit(), MaxTokens: limit(), MaxCost: float64(limit()) / 1e5, CanAsk: r.IntN(2) > 0,
+			Limits: settings.Limits{Depth: r.IntN(3), Runs: 1 + r.IntN(40), ModelCalls: limit(), InputTokens: limit()}, MaxTokens: limit(), MaxCost: float64(limit()) / 1e5, CanAsk: r.IntN(2) > 0,
 		}
 		if r.IntN(2) > 0 {
 			in.Others = []authority.Agent{{Turns: 1 + r.IntN(20), Task: true, InLine: 1, Models: []model.Entry{cheap()}}}

@@ -68,6 +68,14 @@ type Daemon struct {
 	Knowledge Knowledge
 }
 
+// SettingsOf returns [Daemon.Settings], empty ones where it is nil.
+func (d *Daemon) SettingsOf(folder string) *agents.Settings {
+	if d.Settings == nil {
+		return new(agents.Settings)
+	}
+	return d.Settings(folder)
+}
+
 // MaskText returns what may be shown of a text.
 func (d *Daemon) MaskText(text []byte) []byte {
 	if d.Mask == nil {

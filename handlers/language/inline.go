@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -320,10 +321,7 @@ var answerPlaces = []placing{
 
 // UsualAnswer is where answers go in a folder that say no place.
 func (h *Handlers) UsualAnswer(folder string) string {
-	if of := h.daemon.Knowledge.InlineAnswer; of != nil {
-		return of(folder)
-	}
-	return AnswerBeside
+	return cmp.Or(h.daemon.SettingsOf(folder).InlineAnswer, AnswerBeside)
 }
 
 // AnswerPlace returns where an answer goes that is to go somewhere, in an editor

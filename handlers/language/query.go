@@ -37,11 +37,6 @@ type Knowledge struct {
 	Servers    func(folder string) []language.Server // of the setting mcpServers
 	Home       string                                // the person's folder; their agents are in its agents
 	Settings   string                                // the person's own settings file
-	// DefaultScope is where new agents go that say no scope: project or global.
-	DefaultScope func(folder string) string
-	// InlineAnswer is where the answers to inline commands go: document, comment or
-	// edit.
-	InlineAnswer func(folder string) string
 }
 
 // Query is one request's view of documents and the catalog of agents: all documents as they
@@ -207,9 +202,7 @@ func (a *Query) World(folder string) *language.World {
 		Templates: h.written.templatesIn(h.daemon.Templates, h.daemon.Locale),
 		Exists:    there,
 	}
-	if h.daemon.Settings != nil {
-		w.Model = h.daemon.Settings(folder).Model.Name
-	}
+	w.Model = h.daemon.SettingsOf(folder).Model.Name
 	if w.Model == "" && h.daemon.Agents != nil {
 		w.Model = h.daemon.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
 	}

@@ -421,11 +421,9 @@ func (b *daemon) forHandlers(service *agents.Service) *handlers.Daemon {
 func (b *daemon) knowledge() language.Knowledge {
 	return language.Knowledge{
 		Model: b.knows, Installed: b.newInstalled(), Generation: b.settings.generation.Load, Table: b.table,
-		Servers:      b.servers,
-		Home:         b.Home,
-		Settings:     b.userSettings(),
-		DefaultScope: func(folder string) string { return b.settingsOf(folder).runs.DefaultScope },
-		InlineAnswer: func(folder string) string { return b.settingsOf(folder).runs.InlineAnswer },
+		Servers:  b.servers,
+		Home:     b.Home,
+		Settings: b.userSettings(),
 	}
 }
 

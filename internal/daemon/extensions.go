@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -85,13 +84,9 @@ func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, f
 func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 	for _, of := range bundles {
 		for _, text := range of.ExcludeTools() {
-			raw, err := json.Marshal(text)
-			if err != nil {
-				continue // texts can always be written
-			}
 			at := settings.Origin{Scope: settings.UserScope,
 				File: filepath.Join(of.Dir, bundle.ManifestName), Line: 1, Column: 1}
-			s.exclude(settings.Raw{JSON: raw, Origin: at}, explanation.Origin{What: "the extension " + of.Name}, in)
+			s.exclude(settings.Entry{Text: text, Origin: at}, explanation.Origin{What: "the extension " + of.Name}, in)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -37,8 +36,8 @@ func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 			Origin: explanation.Origin{What: "settings that cannot be read"}})
 	}
 	for _, list := range all.Lists("tools", "exclude") {
-		for _, raw := range list {
-			s.exclude(raw, explanation.OriginOf("tools.exclude", raw.Origin), in)
+		for _, e := range list {
+			s.exclude(e, explanation.OriginOf("tools.exclude", e.Origin), in)
 		}
 	}
 	for _, list := range all.Lists("tools", "core") {
@@ -49,70 +48,62 @@ func (s *folderSettings) readTools(all *workspace.Settings, in places) {
 		s.narrow(list, explanation.OriginOf("tools.core", from))
 	}
 	for _, list := range all.Lists("tools", "sandbox", "allowedHosts") { // a project's has none any more
-		for _, raw := range list {
-			s.allowHost(raw)
+		for _, e := range list {
+			s.allowHost(e)
 		}
 	}
 	if all.Origins["tools.allowed"].Scope != settings.UserScope {
 		return
 	}
 	for _, list := range all.Lists("tools", "allowed") { // a project's has none any more
-		for _, raw := range list {
-			s.allow(raw, in)
+		for _, e := range list {
+			s.allow(e, in)
 		}
 	}
 }
 
 // allowHost reads an entry of tools.sandbox.allowedHosts.
-func (s *folderSettings) allowHost(raw settings.Raw) {
-	var text string
-	if json.Unmarshal(raw.JSON, &text) != nil {
-		return // the list has a problem already
-	}
-	host, err := dial.ParseHostRule(text)
+func (s *folderSettings) allowHost(e settings.Entry) {
+	host, err := dial.ParseHostRule(e.Text)
 	if err != nil {
-		s.ignore(raw.Origin, "tools.sandbox.allowedHosts", err)
+		s.ignore(e.Origin, "tools.sandbox.allowedHosts", err)
 		return
 	}
 	s.runs.Hosts = append(s.runs.Hosts, host)
 }
 
-// exclude reads an entry of tools.exclude, which comes from a place. One that cannot be read denies its
-// whole tool, and one of a tool that is not known but by its name is a shell
-// denies such commands of bash.
-func (s *folderSettings) exclude(raw settings.Raw, from explanation.Origin, in places) {
-	var text string
-	if json.Unmarshal(raw.JSON, &text) != nil {
-		return // the list has a problem already
-	}
-	rule, err := tool.ParseRule(text, toolOfEntry)
-	name, _, _ := strings.Cut(strings.TrimSpace(text), "(")
+// exclude reads an entry of tools.exclude, which comes from a place. One that
+// cannot be read denies its whole tool, and one of a tool that is not known but by
+// its name is a shell denies such commands of bash.
+func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in places) {
+	rule, err := tool.ParseRule(e.Text, toolOfEntry)
+	name, _, _ := strings.Cut(strings.TrimSpace(e.Text), "(")
 	name = strings.TrimSpace(name)
 	_, known := definition.CanonicalTool(name)
 	meant, likely := toolOfEntry(name)
 	switch {
 	case name == "":
-		s.ignore(raw.Origin, "tools.exclude", err)
+		s.ignore(e.Origin, "tools.exclude", err)
 		return
 	case err != nil:
-		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err,
+		s.problems = append(s.problems, at(e.Origin, fmt.Sprintf("tools.exclude: %v; all of %q is denied", err,
 			name)))
 		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{meant}, Origin: from})
 		return
 	case !known && likely:
-		s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name,
+		s.problems = append(s.problems, at(e.Origin, fmt.Sprintf("tools.exclude: %q is read as %s; write it so", name,
 			meant)))
 	}
 	if !rule.Limited() {
-		if likely {
-			text = meant
+		if !likely {
+			meant = e.Text
 		}
-		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{text}, Origin: from})
+		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{meant}, Origin: from})
 		return
 	}
 	if !known && !likely {
 		s.problems = append(s.problems,
-			at(raw.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
+			at(e.Origin, fmt.Sprintf("tools.exclude: %q is no tool that is known; the rule denies calls of a tool of exactly this name", name)))
 	}
 	if rule.Path != "" {
 		rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
@@ -181,23 +172,19 @@ func (in places) resolveLinks(pattern string) []string {
 // allow reads an entry of tools.allowed. One that names a file, whole and by
 // itself, lets agents read it though it holds credentials.
 // What cannot be read permits nothing.
-func (s *folderSettings) allow(raw settings.Raw, in places) {
-	var text string
-	if json.Unmarshal(raw.JSON, &text) != nil {
-		return // the list has a problem already, and does not count
-	}
-	rule, err := tool.ParseRule(text, definition.CanonicalTool)
+func (s *folderSettings) allow(e settings.Entry, in places) {
+	rule, err := tool.ParseRule(e.Text, definition.CanonicalTool)
 	if err != nil {
-		s.ignore(raw.Origin, "tools.allowed", err)
+		s.ignore(e.Origin, "tools.allowed", err)
 		return
 	}
 	if _, known := definition.CanonicalTool(rule.Tool); !known {
-		s.ignore(raw.Origin, "tools.allowed", fmt.Errorf("%q is no tool that is known", rule.Tool))
+		s.ignore(e.Origin, "tools.allowed", fmt.Errorf("%q is no tool that is known", rule.Tool))
 		return
 	}
 	if rule.Tool == "bash" && strings.ContainsAny(strings.Join(rule.Words, " "), "&|;<>\"'`$\\") {
-		s.notes = append(s.notes, at(raw.Origin,
-			fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", text)))
+		s.notes = append(s.notes, at(e.Origin,
+			fmt.Sprintf("tools.allowed: %q matches no call: a rule is the words of one command, without quotes, pipes and redirections; each command of a call needs a rule", e.Text)))
 	}
 	rule.Path = filepath.ToSlash(expandHome(rule.Path, in.home))
 	if rule.Tool == "read_file" && filepath.IsAbs(rule.Path) && !strings.ContainsAny(rule.Path, "*?[{\\") {
@@ -206,13 +193,13 @@ func (s *folderSettings) allow(raw settings.Raw, in places) {
 			err = in.checkRedirect(rule.Path)
 		}
 		if err != nil {
-			s.ignore(raw.Origin, "tools.allowed", err)
+			s.ignore(e.Origin, "tools.allowed", err)
 			return
 		}
 		rule.Path = filepath.ToSlash(file)
 		s.runs.Reveal = append(s.runs.Reveal, file)
 	}
-	rule.Origin = explanation.OriginOf("tools.allowed", raw.Origin)
+	rule.Origin = explanation.OriginOf("tools.allowed", e.Origin)
 	s.runs.Allow = append(s.runs.Allow, rule)
 }
 
@@ -249,21 +236,18 @@ func (in places) checkRedirect(file string) error {
 	return nil
 }
 
-// narrow reads a list of tools.core, which comes from a place: what is built in and not in it is not
-// offered. An entry with an argument is none that a list of tools can say.
-func (s *folderSettings) narrow(list []settings.Raw, from explanation.Origin) {
+// narrow reads a list of tools.core, which comes from a place: what is built in and
+// not in it is not offered. An entry with an argument is none that a list of tools
+// can say.
+func (s *folderSettings) narrow(list []settings.Entry, from explanation.Origin) {
 	var core []string
-	for _, raw := range list {
-		var text string
-		if json.Unmarshal(raw.JSON, &text) != nil {
-			continue // the list has a problem already; what it names counts
-		}
-		rule, err := tool.ParseRule(text, definition.CanonicalTool)
+	for _, e := range list {
+		rule, err := tool.ParseRule(e.Text, definition.CanonicalTool)
 		if err == nil && rule.Limited() {
-			err = fmt.Errorf("%q is of some calls only; name the tool here, and say in tools.allowed which of its calls need no question", text)
+			err = fmt.Errorf("%q is of some calls only; name the tool here, and say in tools.allowed which of its calls need no question", e.Text)
 		}
 		if err != nil {
-			s.problems = append(s.problems, at(raw.Origin, fmt.Sprintf("tools.core: %v; the tool is not offered", err)))
+			s.problems = append(s.problems, at(e.Origin, fmt.Sprintf("tools.core: %v; the tool is not offered", err)))
 			continue
 		}
 		core = append(core, rule.Tool)

@@ -47,6 +47,12 @@ type Raw struct {
 	Origin Origin
 }
 
+// Entry is a string of a list in a settings file.
+type Entry struct {
+	Text   string
+	Origin Origin
+}
+
 // Values are the settings that hold in a folder, of all scopes together. They are
 // read-only.
 type Values struct {
