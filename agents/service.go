@@ -287,9 +287,8 @@ func NewService(ctx context.Context, c Config) *Service {
 func (s *Service) Observe(told func()) { s.observer = told }
 
 // Close interrupts every run, waits until the last one has written its last
-// event and until no tool is left, and closes the sessions. Runs have half a second for
-// their tools (spec 12); it has no time limit of its own. It may be called once;
-// requests that come later are refused.
+// event and until no tool is left, and closes the sessions. It has no time limit
+// of its own. It may be called once; requests that come later are refused.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true

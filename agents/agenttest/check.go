@@ -18,7 +18,7 @@ import (
 	"github.com/agentls/agentls/agents/condition"
 )
 
-// Came is what a run of a case came to.
+// Came is what a run of a case came to. It is only read.
 type Came struct {
 	Events []activity.Event                 // of the session, in order
 	Result activity.RunFinished             // of the run, or the last one of its chain
@@ -39,7 +39,9 @@ type Failure struct {
 	Text string
 }
 
-// Check returns what did not come as it was expected.
+// Check returns what did not come as it was expected. nil = all came. Each check is by
+// itself, so that one failure hides no other; of lists the first place that differs is
+// told.
 func (c *Case) Check(came Came) []Failure {
 	k := &checker{case_: c, came: came}
 	k.reason()
@@ -52,6 +54,7 @@ func (c *Case) Check(came Came) []Failure {
 	return k.wrong
 }
 
+// checker holds one run to one case.
 type checker struct {
 	case_ *Case
 	came  Came
@@ -91,6 +94,7 @@ func (k *checker) last() string {
 	return ""
 }
 
+// reason checks how the run ended.
 func (k *checker) reason() {
 	want, got := cmp.Or(k.case_.Expect.Reason, string(activity.Goal)), string(k.came.Result.Reason)
 	if want == got {
@@ -102,6 +106,7 @@ func (k *checker) reason() {
 	k.differs(want, got, k.last(), "reason")
 }
 
+// route checks who was picked, by the first decision of the session.
 func (k *checker) route() {
 	if k.case_.Expect.Route == "" {
 		return
@@ -134,6 +139,7 @@ func (k *checker) calls() (list []ended) {
 	return list
 }
 
+// tools checks the calls, in the order in which they ended.
 func (k *checker) tools() {
 	calls := k.calls()
 	for _, c := range calls {
@@ -162,6 +168,7 @@ func (k *checker) tools() {
 	}
 }
 
+// call checks the arguments that are expected, the state and the result of one call.
 func (k *checker) call(what []string, want ToolCall, got ended) {
 	var args map[string]any
 	_ = json.Unmarshal(got.Args, &args) // a call whose arguments are no object has none
@@ -190,6 +197,7 @@ func outputOf(s activity.ToolState) string {
 	return ""
 }
 
+// handoffs checks to whom control passed, in order.
 func (k *checker) handoffs() {
 	if k.case_.Expect.Handoffs == nil {
 		return
@@ -209,6 +217,7 @@ func (k *checker) handoffs() {
 	}
 }
 
+// confirmations checks what the person was asked, and what they answered.
 func (k *checker) confirmations() {
 	if k.case_.Expect.Confirmations == nil {
 		return
@@ -246,6 +255,7 @@ func (k *checker) confirmations() {
 	}
 }
 
+// output checks what the run said at its end.
 func (k *checker) output() {
 	want := k.case_.Expect.Output
 	if want == nil {
@@ -279,6 +289,7 @@ func (k *checker) output() {
 	}
 }
 
+// expr checks a condition over the result. One that cannot be judged does not hold.
 func (k *checker) expr(text string, r activity.RunFinished, said string) {
 	var output any
 	_ = json.Unmarshal(r.Output, &output) // none is nil
@@ -305,6 +316,7 @@ func (k *checker) expr(text string, r activity.RunFinished, said string) {
 		k.last(), "output", "expr")
 }
 
+// files checks what files of the workspace contain, by their paths.
 func (k *checker) files() {
 	for _, path := range slices.Sorted(maps.Keys(k.case_.Expect.Files)) {
 		want := k.case_.Expect.Files[path]
@@ -320,7 +332,7 @@ func (k *checker) files() {
 	}
 }
 
-// compileSchema compiles a JSON Schema; nil for none.
+// compileSchema compiles a JSON Schema; nil for none. It refers to no other document.
 func compileSchema(schema map[string]any) (*jsonschema.Schema, error) {
 	if schema == nil {
 		return nil, nil
@@ -357,7 +369,7 @@ func fits(schema map[string]any, output json.RawMessage, text string) error {
 	return compiled.Validate(value)
 }
 
-// equal compares values as JSON has them.
+// equal compares values as JSON has them. 1 and 1.0 are one number.
 func equal(a, b any) bool {
 	var left, right any
 	for _, pair := range []struct {
@@ -372,6 +384,7 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(left, right)
 }
 
+// show is a value as JSON, cut for a message.
 func show(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -380,6 +393,7 @@ func show(value any) string {
 	return clip(string(data))
 }
 
+// joinNames lists names; none for no name.
 func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -16,20 +16,28 @@ type Kind uint8
 
 // The kinds.
 const (
+	// a key of the schema
 	KeyItem Kind = iota
+	// a value of a key
 	ValueItem
+	// the name of an agent
 	AgentItem
+	// the name of a tool
 	ToolItem
 )
 
 // Item is what may stand at a place of a file of tests.
 type Item struct {
-	Label  string
+	// What the person is shown.
+	Label string
+	// The text that takes the place of Range.
 	Insert string
 	Kind   Kind
+	// The kind of the value that a key has, in a few words.
 	Detail string
-	Doc    string
-	Range  definition.Range // what it replaces
+	// What a key means, in Markdown.
+	Doc   string
+	Range definition.Range // what it replaces
 }
 
 // Known is what a file of tests may name.
@@ -47,7 +55,8 @@ var suggestions = map[string][]string{
 	},
 }
 
-// Complete returns what may stand at a position, best first.
+// Complete returns what may stand at a position, best first. The text need not be right
+// elsewhere. The result has no more than the schema and known say.
 func (d *Document) Complete(at definition.Position, known Known) []Item {
 	path := d.tree.At(d.Index.Offset(at))
 	if len(path) == 0 {
@@ -81,6 +90,7 @@ func (d *Document) follow(path []definition.Step) (s *schema, v *definition.Valu
 	return s, v
 }
 
+// step goes one step down in both; it is nil where there is nothing.
 func step(s *schema, v *definition.Value, to definition.Step) (*schema, *definition.Value) {
 	if s == nil {
 		return nil, nil
@@ -95,6 +105,8 @@ func step(s *schema, v *definition.Value, to definition.Step) (*schema, *definit
 }
 
 // keys returns the keys that a mapping does not have yet; typed is the one at hand.
+// Keys that must be there come first. For a call of the model the keys are names of
+// tools.
 func (d *Document) keys(s *schema, v *definition.Value, typed string, r definition.Range, known Known) (items []Item) {
 	if s == nil {
 		return nil

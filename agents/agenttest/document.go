@@ -19,7 +19,8 @@ const (
 	CodeFailed       = "agent-test/failed"
 )
 
-// Document is a file of tests as its author sees it. It is immutable.
+// Document is a file of tests as its author sees it. It is immutable. Ranges are in
+// UTF-16, as editors have them.
 type Document struct {
 	Text  string
 	Index *definition.Index
@@ -32,6 +33,7 @@ type Document struct {
 }
 
 // Open reads a file for its author. It never fails: [Document.Problems] says what is wrong.
+// A file that is too large, or that the YAML parser would be slow with, is not parsed.
 func Open(path, text string) *Document {
 	d := &Document{Text: text, Index: definition.NewIndex(text), tree: &definition.Tree{Text: text}}
 	if len(text) <= maxFile {
@@ -128,7 +130,9 @@ func child(v *definition.Value, step string) (*definition.Value, definition.Span
 }
 
 // Problems returns what is wrong with a file, in the order of its text: what [Parse] finds
-// first, and all else. known says whether there is an agent; nil does not know.
+// first, and all else. known says whether there is an agent; nil does not know. It is
+// empty exactly where [Parse] takes the file, but for warnings about agents
+// (TestProblemsAreThoseOfTheLoader).
 func (d *Document) Problems(known func(name string) bool) (problems []definition.Problem) {
 	add := func(r definition.Range, severity definition.Severity, code, message string) {
 		problems = append(problems, definition.Problem{Range: r, Severity: severity, Code: code, Message: message})
@@ -182,7 +186,8 @@ func (d *Document) line(n int) definition.Range {
 	return d.Index.Range(definition.Span{Start: start + len(text) - len(left), End: start + len(text)})
 }
 
-// walk holds a value to the schema: keys that there are, of the right kind.
+// walk holds a value to the schema: keys that there are, of the right kind. Unknown
+// keys are found only where the schema says that there are no others.
 func (d *Document) walk(v *definition.Value, s *schema, add func(at definition.Span, code, message string)) {
 	at := v.Span
 	wrong := func(what string) { add(at, CodeValue, fmt.Sprintf("This is %s, but must be %s.", what, s.kind())) }
@@ -233,6 +238,7 @@ type Naming struct {
 }
 
 // Agents returns the places that name agents of the project, in the order of the text.
+// auto is no name.
 func (d *Document) Agents() (list []Naming) {
 	if d.tree.Root == nil {
 		return nil

@@ -1,9 +1,10 @@
 // Package agenttest has tests of agents: files *.agent-test.yaml that say what a person
 // asks, what the model answers, and what is to come of it (docs/tests.md).
 //
-// [Parse] reads a file, [Open] reads one for its author, [Case.Check] holds what a session's events tell to what the case
-// expects, [Model] is the model that answers as the case says, and [Record] makes a case
-// of a session. Who runs the agent is the caller's business.
+// [Parse] reads a file, [Open] reads one for its author, [Case.Check] holds what a
+// session's events tell to what the case expects, [Model] is the model that answers as
+// the case says, and [Record] makes a case of a session. Who runs the agent is the
+// caller's business.
 package agenttest
 
 import "github.com/goccy/go-yaml"
@@ -167,7 +168,7 @@ func (a Answer) calls() (list []called) {
 	return list
 }
 
-// Marshal writes a file.
+// Marshal writes a file. Texts of several lines are written as such.
 func Marshal(f *File) ([]byte, error) {
 	return yaml.MarshalWithOptions(f, yaml.UseLiteralStyleIfMultiline(true), yaml.IndentSequence(true))
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // Find returns the files of tests in a folder and below it, by path. Hidden folders but
-// .gemini are left out, and node_modules. The error is ctx's.
+// .gemini are left out, and node_modules. The error is ctx's. Folders that cannot be
+// read are left out. Links are not followed.
 func Find(ctx context.Context, folder string) (files []string, err error) {
 	err = filepath.WalkDir(folder, func(at string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -33,7 +34,8 @@ func Find(ctx context.Context, folder string) (files []string, err error) {
 }
 
 // Project returns the folder whose agents a file of tests is about: the nearest one above
-// it with a folder .gemini/agents; false where there is none. path is absolute.
+// it with a folder .gemini/agents; false where there is none. path is absolute. It looks
+// at the disk, up to the root.
 func Project(path string) (string, bool) {
 	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
 		if info, err := os.Stat(AgentsOf(at)); err == nil && info.IsDir() {

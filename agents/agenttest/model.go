@@ -14,7 +14,9 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// Model answers as a case says. It is safe for concurrent use.
+// Model answers as a case says. It is safe for concurrent use. It serves one run of one
+// case; answers are used up. Its methods are those of a model that can search, so
+// nothing is asked of a provider.
 type Model struct {
 	mu      sync.Mutex
 	answers []Answer
@@ -26,7 +28,7 @@ type Model struct {
 func NewModel(c *Case) *Model { return &Model{answers: c.Model, used: make([]bool, len(c.Model))} }
 
 // Failures returns where the model was asked what the case does not say, and what of the
-// case nobody asked for.
+// case nobody asked for. It is asked when the run has ended.
 func (m *Model) Failures() []Failure {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +91,8 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 	}
 }
 
-// next takes the first answer that is for who asks.
+// next takes the first answer that is for who asks. Answers for a named agent go to
+// that one only, so that agents that work side by side get theirs in any order.
 func (m *Model) next(req *model.Request) (Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +133,7 @@ func newestText(req *model.Request) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// answer is what a provider would give.
+// answer is what a provider would give. The tokens are the same for each.
 func (a Answer) answer() (*model.Answer, error) {
 	out := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply}, Counted: true,
 		Usage: model.Usage{InputTokens: 100, OutputTokens: 10, TotalTokens: 110}}

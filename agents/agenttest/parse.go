@@ -20,7 +20,8 @@ import (
 
 // Error is what is wrong with a file, and where.
 type Error struct {
-	Path         string
+	Path string
+	// Both from 1.
 	Line, Column int
 	Message      string
 }
@@ -30,7 +31,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Column, e.Message)
 }
 
-// Parse reads a file of tests. path is for messages. The error is an *Error.
+// Parse reads a file of tests. path is for messages. The error is an *Error. It finds
+// the first thing that is wrong; [Open] finds all. Nothing is read but text.
 func Parse(path string, text []byte) (*File, error) {
 	f, lines, err := decode(path, text, yaml.DisallowUnknownField())
 	if err != nil {
@@ -53,7 +55,8 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// decode reads a file, and where its tests begin. The error is an *Error.
+// decode reads a file, and where its tests begin. The error is an *Error. Only the
+// first document of a file counts.
 func decode(path string, text []byte, options ...yaml.DecodeOption) (f *File, lines []int, err error) {
 	wrong := func(err error) error {
 		at := &Error{Path: path, Line: 1, Column: 1, Message: err.Error()}
@@ -106,7 +109,8 @@ func linesOf(tree *ast.File) (lines []int) {
 	return lines
 }
 
-// flaw is what is wrong with a test, or with the whole file.
+// flaw is what is wrong with a test, or with the whole file. Both Parse and
+// Document.Problems tell it.
 type flaw struct {
 	test    int      // its index; -1 for the file
 	path    []string // below the test: keys, and indices in decimal
@@ -124,6 +128,7 @@ var choices = map[string][]string{
 }
 
 // complete puts into each test what the file says for all, and returns what is wrong.
+// It changes f.
 func (f *File) complete() (flaws []flaw) {
 	if len(f.Tests) == 0 {
 		return []flaw{{test: -1, message: "there are no tests: add a list tests, each with name, input, model and expect"}}
@@ -156,6 +161,7 @@ type caseCheck struct {
 	flaws []flaw
 }
 
+// add notes what is wrong at a path below the test.
 func (k *caseCheck) add(message string, path ...string) {
 	k.flaws = append(k.flaws, flaw{k.test, path, message})
 }

@@ -11,7 +11,9 @@ import (
 )
 
 // Record makes tests of a session: one of each run that a person started and that has
-// ended, with what the models answered, what tools gave, and what came of it.
+// ended, with what the models answered, what tools gave, and what came of it. events
+// are the whole log of a session. Tests that it makes pass when today's code does the
+// same; they are for a person to shorten.
 func Record(events []activity.Event) *File {
 	f := &File{}
 	for _, e := range events {
@@ -56,6 +58,7 @@ type recording struct {
 	ended  bool
 }
 
+// take takes an event of the run, or of one that it led to.
 func (r *recording) take(e activity.Event) {
 	r.agents[e.Agent] = true
 	switch b := e.Body.(type) {

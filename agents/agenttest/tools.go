@@ -12,6 +12,7 @@ import (
 )
 
 // Tools puts the results of a case in the place of tools. It is safe for concurrent use.
+// It serves one run of one case.
 type Tools struct{ stubs *stubs }
 
 // NewTools returns the tools of a case.
@@ -37,6 +38,7 @@ func (t *Tools) Failures() []Failure {
 	return slices.Clone(t.stubs.wrong)
 }
 
+// stubs are the results of a case, and which were used; mu guards all but results.
 type stubs struct {
 	mu      sync.Mutex
 	results []Result
@@ -78,7 +80,8 @@ func reaches(plan *tool.Plan, env *tool.Env, name string) string {
 	return ""
 }
 
-// of returns the result of a call.
+// of returns the result of a call. The same call has the same result however often it
+// is planned; nil for none.
 func (s *stubs) of(call, name string, args json.RawMessage) *Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +116,8 @@ func (s *stubs) next(name string, args json.RawMessage) *Result {
 	return found
 }
 
-// stubbed is a tool that may not run.
+// stubbed is a tool that may not run. The policy judges the plan of the real tool, so
+// that what would be asked is asked in a test too.
 type stubbed struct {
 	tool.Tool
 	stubs *stubs

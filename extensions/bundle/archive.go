@@ -28,7 +28,8 @@ const (
 	maxName     = 4096
 )
 
-// unpacking is an archive on its way into a fresh folder.
+// unpacking is an archive on its way into a fresh folder. It serves one goroutine and
+// one archive. Everything is written through into, so no name leads out of it.
 type unpacking struct {
 	ctx     context.Context
 	into    *os.Root
@@ -39,7 +40,9 @@ type unpacking struct {
 }
 
 // unpack unpacks an archive. It stops at the first entry that is not plainly a file or
-// a folder in it, and who called throws away what is there by then.
+// a folder in it, and who called throws away what is there by then. Errors are Invalid
+// where the archive is at fault, with a sentence for people; the context's where that
+// ended.
 func unpack(ctx context.Context, archive string, into *os.Root) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -71,11 +74,13 @@ func unpack(ctx context.Context, archive string, into *os.Root) error {
 	return refuse("%s is no archive that can be read; use .zip, .tar or .tar.gz", archive)
 }
 
+// refuse is the error of an archive that is not taken.
 func refuse(format string, args ...any) error {
 	return fault.New(fault.Invalid, "bundle.unpack", format, args...)
 }
 
-// boundedAt reads so many bytes, and then fails until it is unbounded.
+// boundedAt reads so many bytes, and then fails until it is unbounded. archive/zip
+// reads the whole directory before it says how many entries there are.
 type boundedAt struct {
 	io.ReaderAt
 	left      int64
@@ -90,6 +95,7 @@ func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, off)
 }
 
+// zip unpacks a zip. Sizes that its directory claims are checked again while its entries are read.
 func (u *unpacking) zip(f *os.File) error {
 	directory := &boundedAt{ReaderAt: f, left: maxEntries * 1024}
 	archive, err := zip.NewReader(directory, u.packed) // reads all headers, however few the archive says there are
@@ -116,6 +122,7 @@ func (u *unpacking) zip(f *os.File) error {
 	return nil
 }
 
+// tar unpacks a tar that is not compressed any more.
 func (u *unpacking) tar(r io.Reader) error {
 	// What an archive says between its entries counts too.
 	counted := &io.LimitedReader{R: r, N: maxUnpacked + maxEntries*1024 + 1}
@@ -140,7 +147,8 @@ func (u *unpacking) tar(r io.Reader) error {
 	}
 }
 
-// entry takes one entry. What says that it is too large is not begun with.
+// entry takes one entry. What says that it is too large is not begun with. No file
+// replaces another, also on a disk that knows no capitals.
 func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.Reader) error {
 	if u.entries++; u.entries > maxEntries {
 		return refuse("the archive has more than %d entries", maxEntries)
@@ -188,7 +196,8 @@ func (u *unpacking) remaining() int64 {
 	return min(maxUnpacked, max(u.packed*maxRatio, ratioFrom)) - u.size
 }
 
-// folder makes a folder and those above it. One name has one spelling.
+// folder makes a folder and those above it. One name has one spelling. An archive need
+// not name its folders.
 func (u *unpacking) folder(name string) error {
 	if name == "." || u.seen[name+"//"] {
 		return nil

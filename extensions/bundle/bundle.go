@@ -6,6 +6,19 @@
 // each with a digest; a [Store] has what the person has approved of each bundle, and a
 // bundle takes effect only while it brings exactly that (SEC-08, SEC-96).
 // [Store.Stage] brings one in, all or nothing (SEC-95).
+//
+// # Life cycle
+//
+// A bundle is brought in beside the others ([Store.Stage], [Store.Link]) and takes no
+// effect there. The person is shown what it brings, and then it is committed, which
+// approves exactly that, or discarded. [Store.List] reads all bundles again whenever it
+// is asked and says of each whether it is active; what an active one brings is taken
+// from its methods (use.go). A file that changes after the approval makes another
+// digest, and the bundle inactive, until the person has seen what is new
+// (TestSEC96ChangesAreApprovedAnew). TestSEC95Archives holds the bounds of archives.
+//
+// A bundle is the person's or a project's. One of a project has less power: no links,
+// and a wall around its servers and hooks.
 package bundle
 
 import (
@@ -53,15 +66,18 @@ const (
 	SettingItem = "setting"
 )
 
-// Item is one thing that a bundle brings.
+// Item is one thing that a bundle brings. Kind and Name are unique in a bundle.
 type Item struct {
 	Kind   string
 	Name   string
 	Detail string // what it runs or is for, in a line
+	// Hex SHA-256 of everything that the item does by: its description and the files that this
+	// names.
 	Digest string
 }
 
-// Bundle is a bundle as it lies on the disk.
+// Bundle is a bundle as it lies on the disk. It is what [Store.Read] saw, and not
+// changed afterwards; files may be others by now.
 type Bundle struct {
 	Name        string
 	Version     string
@@ -84,14 +100,15 @@ type Bundle struct {
 }
 
 // setting is a value that a bundle wants from the person, by a variable of the
-// environment.
+// environment. Its value is the person's own variable; nothing is stored.
 type setting struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	EnvVar      string `json:"envVar"`
 }
 
-// manifest is the content of a gemini-extension.json.
+// manifest is the content of a gemini-extension.json. Members that are not here are
+// ignored.
 type manifest struct {
 	Name            string                     `json:"name"`
 	Version         string                     `json:"version"`
@@ -108,11 +125,13 @@ type installed struct {
 	Type   string `json:"type"` // local, git, archive, link
 }
 
+// nameForm is what an extension may be called: its name becomes that of a folder.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Read returns the bundle in a folder. project is the workspace folder that it lies
 // in, "" for the person's own. One that cannot be used, or that was not read to its end
-// because ctx ended, has a Problem.
+// because ctx ended, has a Problem. It reads every file that the bundle brings, up to
+// maxHashed bytes each.
 func (s *Store) Read(ctx context.Context, folder, project string) *Bundle {
 	b := &Bundle{Name: filepath.Base(folder), Folder: folder, Dir: folder, Project: project, named: s.Named}
 	if err := b.read(ctx); err != nil {
@@ -121,6 +140,7 @@ func (s *Store) Read(ctx context.Context, folder, project string) *Bundle {
 	return b
 }
 
+// read opens the folder, or the one that it links to, and reads from that. The error is for people.
 func (b *Bundle) read(ctx context.Context) error {
 	info, err := os.Lstat(b.Folder)
 	if err != nil {
@@ -153,6 +173,7 @@ func (b *Bundle) read(ctx context.Context) error {
 	return b.readFrom(ctx, root)
 }
 
+// readFrom reads the manifest, and what the folder brings by the names of its files.
 func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 	data, err := folder.ReadFile(root, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +199,7 @@ func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 }
 
 // contextFiles returns the files that contextFileName names, else GEMINI.md if it is
-// there.
+// there. Names of files that are not there are left out.
 func contextFiles(root *os.Root, raw json.RawMessage) ([]string, error) {
 	var names []string
 	var one string
@@ -201,7 +222,8 @@ func contextFiles(root *os.Root, raw json.RawMessage) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { _, err := root.Stat(name); return err != nil }), nil
 }
 
-// itemize lists what the bundle brings.
+// itemize lists what the bundle brings. What cannot be read is an error and not left
+// out: it would be missing in what the person approves.
 func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 	add := func(kind, name, detail string, content ...[]byte) {
 		sum := sha256.New()
@@ -281,9 +303,11 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
+// kinds are the kinds of items in the order in which they are shown.
 var kinds = []string{ServerItem, HookItem, CommandItem, AgentItem, SkillItem, ContextItem, ExcludeItem, SettingItem}
 
-// rel returns a path relative to the bundle.
+// rel returns a path relative to the bundle. It is the name itself where that does not
+// lie below Dir.
 func (b *Bundle) rel(name string) string {
 	rel, err := filepath.Rel(b.Dir, name)
 	if err != nil {

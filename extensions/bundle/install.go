@@ -23,7 +23,8 @@ const (
 )
 
 // Staged is a bundle that was brought in, beside those that are installed, and takes
-// no effect. Commit or discard it.
+// no effect. Commit or discard it. Its folder lies in the store's, under a name that
+// lists leave out.
 type Staged struct {
 	*Bundle
 	store *Store
@@ -34,7 +35,10 @@ type Staged struct {
 var remote = regexp.MustCompile(`^(https?|ssh|git|file)://|^[\w.-]+@[\w.-]+:`)
 
 // Stage brings a bundle in: a folder, an archive (zip, tar, tar.gz), or the address of
-// a git repository. Nothing of it is run.
+// a git repository. Nothing of it is run. It may take as long as a clone or a copy, and
+// ends with ctx, leaving nothing. Errors are NotFound for a source that there is not,
+// Unavailable for a repository that cannot be cloned, and Invalid for what is no
+// extension.
 func (s *Store) Stage(ctx context.Context, source string) (*Staged, error) {
 	return s.stage(ctx, source, func(root *os.Root) (kind, from string, err error) {
 		if remote.MatchString(source) {
@@ -59,7 +63,8 @@ func (s *Store) Stage(ctx context.Context, source string) (*Staged, error) {
 }
 
 // Link stages a bundle whose files stay where they are: what is changed there changes
-// the bundle.
+// the bundle. It is approved by digests like any other, so a change there needs another
+// approval.
 func (s *Store) Link(ctx context.Context, folder string) (*Staged, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
@@ -71,6 +76,8 @@ func (s *Store) Link(ctx context.Context, folder string) (*Staged, error) {
 	return s.stage(ctx, path, func(*os.Root) (string, string, error) { return "link", path, nil })
 }
 
+// stage makes a folder for what comes, has fill put it there, and reads it. With an error nothing
+// is left.
 func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (kind, from string,
 	err error)) (staged *Staged, err error) {
 	if err := os.MkdirAll(s.Dir(), 0o700); err != nil {
@@ -149,11 +156,11 @@ func innermost(root *os.Root) (string, error) {
 	return ".", nil // reading it says what is missing
 }
 
-// Discard removes what was brought in.
+// Discard removes what was brought in. It may be called twice, and after Commit.
 func (s *Staged) Discard() error { return os.RemoveAll(s.temp) }
 
 // Before returns the bundle that this one replaces, with what is new in it compared to
-// that, and false where it replaces none.
+// that, and false where it replaces none. It reads the approvals only.
 func (s *Staged) Before() (Listed, bool) {
 	records, _ := s.store.load() // without approvals everything is new
 	folder := filepath.Join(s.store.Dir(), s.Name)
@@ -166,7 +173,9 @@ func (s *Staged) Before() (Listed, bool) {
 }
 
 // Commit installs the bundle as it was staged, in place of one of its name, and
-// records that the person approves it.
+// records that the person approves it. The one that was there is put back where the new
+// one cannot take its place. What is approved is what was staged: a file that changed
+// since makes it inactive.
 func (s *Staged) Commit(ctx context.Context) (*Bundle, error) {
 	folder := filepath.Join(s.store.Dir(), s.Name)
 	old := filepath.Join(s.temp, "old")
@@ -191,7 +200,9 @@ func (s *Staged) Commit(ctx context.Context) (*Bundle, error) {
 }
 
 // clone gets the newest commit of a repository, with the person's own git and their
-// access to it. Hooks and submodules of it are not taken.
+// access to it. Hooks and submodules of it are not taken. git runs with the person's
+// environment and configuration, but for hooks and for protocols that run programs; it
+// may ask for a password on their terminal.
 func clone(ctx context.Context, address string, into *os.Root) error {
 	dir := filepath.Join(filepath.Dir(into.Name()), "clone")
 	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c",
@@ -210,6 +221,7 @@ func clone(ctx context.Context, address string, into *os.Root) error {
 }
 
 // copyFolder copies what is below a folder. A link that stays in it is copied as one.
+// .git is left out. Devices and links that lead out are errors.
 func copyFolder(ctx context.Context, from string, into *os.Root) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
@@ -257,6 +269,7 @@ func copyFolder(ctx context.Context, from string, into *os.Root) error {
 	})
 }
 
+// copyFile copies one file, and returns how many bytes it has.
 func copyFile(from, into *os.Root, name string, limit int64) (int64, error) {
 	f, err := from.Open(name)
 	if err != nil {
@@ -270,7 +283,8 @@ func copyFile(from, into *os.Root, name string, limit int64) (int64, error) {
 	return writeFile(into, name, f, info.Mode(), limit)
 }
 
-// writeFile makes a file that was not there. More than limit bytes are an error.
+// writeFile makes a file that was not there. More than limit bytes are an error. Of the
+// permissions only whether it may be executed counts.
 func writeFile(into *os.Root, name string, content io.Reader, mode fs.FileMode, limit int64) (int64, error) {
 	perm := fs.FileMode(0o644)
 	if mode.Perm()&0o111 != 0 {

@@ -26,7 +26,8 @@ import (
 
 // serverDetail says what starts a server: all words, the program that the first one is
 // by now, its folder, its wall, the names of its variables and headers, and which
-// variables of the person these get (SEC-08, SEC-87).
+// variables of the person these get (SEC-08, SEC-87). It is what the person approves,
+// so it must name all that decides what runs.
 func (b *Bundle) serverDetail(d map[string]any) string {
 	said := func(key string) string { text, _ := d[key].(string); return text }
 	command := cmp.Or(said("command"), said("httpUrl"), said("url"))
@@ -62,7 +63,8 @@ func (b *Bundle) serverDetail(d map[string]any) string {
 // variable is $NAME, or the beginning of ${NAME} and ${NAME:-default}.
 var variable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
 
-// reads says which of the person's variables a description is given.
+// reads says which of the person's variables a description is given. It is "" where
+// there are none besides the bundles' own variables.
 func reads(description any) string {
 	names := map[string]bool{}
 	each(description, func(text string) string {
@@ -81,6 +83,7 @@ func reads(description any) string {
 }
 
 // addHooks adds the hooks of hooks/hooks.json, each event with the files of the folder.
+// A folder without hooks.json has none.
 func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, name, detail string,
 	content ...[]byte)) error {
 	data, err := folder.ReadFile(root, "hooks/hooks.json", maxManifest)
@@ -140,7 +143,8 @@ func (b *Bundle) hookDetail(event string, raw []byte) string {
 
 // hashNamed returns a digest of the files that a description names, in its own words or
 // in those of a shell: the bundle's and, of a project's bundle, the project's, where its
-// hooks and servers are started.
+// hooks and servers are started. Any word may name a file, so a change of such a file
+// changes the digest.
 func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -173,7 +177,8 @@ func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// hashTree returns a digest of all files below a folder.
+// hashTree returns a digest of all files below a folder. Names and sizes are in it, so
+// that no bytes move from one file to the next.
 func hashTree(ctx context.Context, root *os.Root, dir string) ([]byte, error) {
 	sum := sha256.New()
 	n := 0
@@ -189,6 +194,7 @@ func hashTree(ctx context.Context, root *os.Root, dir string) ([]byte, error) {
 	return sum.Sum(nil), err
 }
 
+// hashFile adds one file to a digest.
 func hashFile(root *os.Root, name string, into io.Writer) error {
 	f, size, err := folder.OpenFile(root, name)
 	if err != nil {

@@ -11,11 +11,14 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
+// skeleton is the content of a new bundle, besides its manifest.
+//
 //go:embed skeleton
 var skeleton embed.FS
 
 // New makes a folder with the beginnings of a bundle, which takes the folder's name.
-// server adds an MCP server. It replaces nothing.
+// server adds an MCP server. It replaces nothing. The errors are Invalid for a name or
+// a folder that cannot be used, else the disk's; a folder that was begun stays.
 func New(folder string, server bool) error {
 	name := filepath.Base(folder)
 	if !nameForm.MatchString(name) {

@@ -16,12 +16,13 @@ import (
 	"github.com/agentls/agentls/internal/filelock"
 )
 
-// Store is the person's bundles, and what they have approved of each.
+// Store is the person's bundles, and what they have approved of each. It has no state
+// of its own but the disk, and is safe for concurrent use, also by several processes.
 type Store struct {
 	Home  string // the person's folder: ~/.gemini
 	State string // the daemon's own folder in it
 	// Named returns a text that is another one after any change of a file of the folder
-	// that texts may name, as commands do.
+	// that texts may name, as commands do. It must be set; it may read the files.
 	Named func(ctx context.Context, folder string, said []string) ([]byte, error)
 }
 
@@ -36,7 +37,7 @@ const (
 	Broken     State = "broken"
 )
 
-// Listed is a bundle with its state.
+// Listed is a bundle with its state. News and Gone are what the person is asked about.
 type Listed struct {
 	*Bundle
 	State State
@@ -44,7 +45,8 @@ type Listed struct {
 	Gone  []Item // what was approved and is not there any more
 }
 
-// approval is what the person has approved of one bundle.
+// approval is what the person has approved of one bundle. A bundle that was disabled
+// keeps what was approved of it.
 type approval struct {
 	Disabled bool              `json:"disabled,omitempty"`
 	Items    map[string]string `json:"items"` // digests, by kind and name
@@ -56,6 +58,7 @@ type records struct {
 	Bundles map[string]approval `json:"bundles"`
 }
 
+// recordVersion is the version of the file that this program writes; of any other nothing counts.
 const recordVersion = 1
 
 // File is where approvals are kept: it changes with every bundle that comes, goes or
@@ -66,7 +69,7 @@ func (s *Store) File() string { return filepath.Join(s.State, "extensions.json")
 func (s *Store) Dir() string { return filepath.Join(s.Home, "extensions") }
 
 // load reads the approvals. It fails closed: of a file that is not understood, or that
-// others can write to, nothing counts.
+// others can write to, nothing counts. With an error the records are empty, not nil.
 func (s *Store) load() (*records, error) {
 	r := &records{Version: recordVersion, Bundles: map[string]approval{}}
 	info, err := os.Lstat(s.File())
@@ -90,7 +93,8 @@ func (s *Store) load() (*records, error) {
 		err)
 }
 
-// change changes the approvals.
+// change changes the approvals. It waits for the lock of other processes until ctx
+// ends. A file that cannot be read is not replaced.
 func (s *Store) change(ctx context.Context, do func(map[string]approval)) error {
 	if err := os.MkdirAll(s.State, 0o700); err != nil {
 		return err
@@ -131,7 +135,8 @@ func replaceFile(name string, data []byte) error {
 
 // List returns the person's bundles and those of a workspace folder, "" for none, by
 // name. Of two with one name the person's is first, and the other is broken. The error
-// says that approvals cannot be read: no bundle is active then.
+// says that approvals cannot be read: no bundle is active then. It reads every bundle
+// whole, each time.
 func (s *Store) List(ctx context.Context, project string) ([]Listed, error) {
 	records, err := s.load()
 	var all []Listed
@@ -157,7 +162,8 @@ func (s *Store) List(ctx context.Context, project string) ([]Listed, error) {
 	return all, err
 }
 
-// inside reports whether a folder of a project is the person's own, or leads out.
+// inside reports whether a folder of a project is the person's own, or leads out. A
+// project that cannot be resolved counts as leading out.
 func inside(project, rel, own string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Join(project, filepath.FromSlash(rel)))
 	if err != nil {
@@ -174,7 +180,8 @@ func inside(project, rel, own string) bool {
 	return err != nil || !filepath.IsLocal(below)
 }
 
-// judge says whether a bundle takes effect.
+// judge says whether a bundle takes effect. Something that is gone does not make a
+// bundle inactive: it has less effect than was approved.
 func judge(b *Bundle, r *records) Listed {
 	l := Listed{Bundle: b, State: Active}
 	if b.Problem != "" {
@@ -208,7 +215,8 @@ func judge(b *Bundle, r *records) Listed {
 // key is what an item is called in the file of approvals.
 func (i Item) key() string { return i.Kind + "  " + i.Name }
 
-// Find returns the bundle of a name.
+// Find returns the bundle of a name. The errors are NotFound, or with the bundle that
+// of List.
 func (s *Store) Find(ctx context.Context, project, name string) (Listed, error) {
 	all, err := s.List(ctx, project)
 	var names []string
@@ -225,7 +233,8 @@ func (s *Store) Find(ctx context.Context, project, name string) (Listed, error) 
 		strings.Join(names, ", "))
 }
 
-// Approve records that a bundle may take effect as it was read.
+// Approve records that a bundle may take effect as it was read. It also enables one
+// that was disabled. It waits for other processes, and ends with ctx.
 func (s *Store) Approve(ctx context.Context, b *Bundle) error {
 	if b.Problem != "" {
 		return fault.New(fault.Invalid, "bundle.approve", "%s cannot be used: %s", b.Name, b.Problem)
@@ -237,7 +246,8 @@ func (s *Store) Approve(ctx context.Context, b *Bundle) error {
 	return s.change(ctx, func(all map[string]approval) { all[b.Folder] = approval{Items: items} })
 }
 
-// Disable records that a bundle takes no effect.
+// Disable records that a bundle takes no effect. What was approved stays, and counts
+// when it is enabled again.
 func (s *Store) Disable(ctx context.Context, b *Bundle) error {
 	return s.change(ctx, func(all map[string]approval) {
 		a := all[b.Folder]
@@ -247,7 +257,7 @@ func (s *Store) Disable(ctx context.Context, b *Bundle) error {
 }
 
 // Remove erases a bundle of the person's, and what was approved of it. What a link
-// leads to stays.
+// leads to stays. Only a folder right below the store's is removed.
 func (s *Store) Remove(ctx context.Context, b *Bundle) error {
 	if b.Project != "" {
 		return fault.New(fault.Invalid, "bundle.remove", "%s is part of the project: delete %s", b.Name, b.Folder)

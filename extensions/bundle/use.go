@@ -39,7 +39,8 @@ func (b *Bundle) ExcludeTools() []string { return b.exclude }
 
 // Servers returns the descriptions of the bundle's MCP servers for a workspace folder,
 // by name, as settings have them. A bundle does not say how far a server is to be
-// trusted, and one of a project stays behind a wall.
+// trusted, and one of a project stays behind a wall. lookup returns a variable of the
+// person's. The values that it puts in are not part of any digest.
 func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) map[string][]byte {
 	all := make(map[string][]byte, len(b.servers))
 	for name, raw := range b.servers {
@@ -75,6 +76,7 @@ func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) m
 
 // Hooks returns the bundle's hooks as the section hooks of settings has them; nil for
 // none. Nothing is put into a line for the shell (SEC-92): it has [Bundle.Variables].
+// It is made of what was read when the bundle was, and so of what was approved.
 func (b *Bundle) Hooks(workspace string) []byte {
 	var events map[string]any
 	if len(b.hooks) == 0 || json.Unmarshal(b.hooks, &events) != nil {
@@ -125,12 +127,14 @@ func (b *Bundle) Variables(workspace string) (all []string) {
 	return all
 }
 
+// variables are the variables that bundles may use, by name.
 func (b *Bundle) variables(workspace string) map[string]string {
 	return map[string]string{"extensionPath": b.Dir, "workspacePath": workspace,
 		"pathSeparator": string(os.PathSeparator)}
 }
 
-// expand puts the variables of bundles into a text.
+// expand puts the variables of bundles into a text. It has the form of gemini-cli; a
+// name that is not known stays.
 func (b *Bundle) expand(text, workspace string) string {
 	pairs := []string{"${/}", string(os.PathSeparator)}
 	for name, value := range b.variables(workspace) {
