@@ -235,12 +235,8 @@ func (s *Service) searches(id string) bool {
 // setConfig says which of all tools an agent gets: by its file, the settings and what is excluded.
 func (s *Service) setConfig(agent *effective, all []tool.Tool, settings *Settings) tool.SetConfig {
 	def := agent.Definition
-	allow := def.Tools.Allow
-	if len(def.Subagents) > 0 { // the file says so by naming them
-		allow = append(slices.Clip(allow), tool.Delegate)
-	}
 	return tool.SetConfig{
 		Tools: agent.tools(all), Exclude: settings.excluded(), Deny: def.Tools.Deny,
-		Allow: allow, Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
+		Allow: def.AllowedTools(), Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	}
 }

@@ -95,7 +95,7 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 }
 
 func newToolset(p *places, def *definition.Definition) *toolset {
-	s := &toolset{places: p, def: def, allow: newPatterns(def.Tools.Allow)}
+	s := &toolset{places: p, def: def, allow: newPatterns(def.AllowedTools())}
 	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).List()
 	left := s.all
 	for _, list := range p.in.Only {
@@ -107,7 +107,7 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 		exclude = append(exclude, list.Names...)
 	}
 	s.left = tool.NewSet(tool.SetConfig{
-		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.Tools.Allow),
+		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.AllowedTools()),
 		Restricted: def.Tools.Given,
 		Subagent:   p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
 	}).Names()
@@ -168,6 +168,10 @@ func (s *toolset) offers(name string) (bool, string, Origin) {
 	switch {
 	case s.def.Tools.Given:
 		entry, _ := s.allow.find(name, false)
+		if entry == delegate && !slices.Contains(s.def.Tools.Allow, delegate) {
+			origin, _ := s.file("subagents", "agents", "tools")
+			return true, "it has subagents", origin
+		}
 		return true, "allowed by " + quote(entry), s.allowance(entry)
 	case s.in.Subagent:
 		return true, "a subagent may read", Origin{What: "default of subagents"}

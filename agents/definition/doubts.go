@@ -14,6 +14,38 @@ func (r *reader) doubts() {
 	r.bothThinking()
 	r.checkSampling()
 	r.outputText()
+	if r.Dialect == Agentls {
+		r.lacksTools("subagents", len(r.Subagents) > 0, "delegate_to_agent")
+		r.lacksTools("memory", r.Memory != nil, "store_memory", "recall_memory")
+	}
+}
+
+// lacksTools reports a field that needs one of some tools, where the lists of tools leave
+// out all of them; and such a tool in the list, where the field that it needs is not on.
+func (r *reader) lacksTools(field string, on bool, tools ...string) {
+	matches := func(patterns []string, tool string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return MatchTool(p, tool) })
+	}
+	offered := slices.ContainsFunc(tools, func(tool string) bool {
+		return (!r.Tools.Given || matches(r.AllowedTools(), tool)) && !matches(r.Tools.Deny, tool)
+	})
+	if k, _ := r.keyOf(field); on && !offered && k != nil {
+		r.report("agent/no-effect", Warning, k.start, k.end,
+			fmt.Sprintf("%s has no effect without the tool %s, which tools leaves out; allow it, or remove %s.",
+				field, strings.Join(tools, " or "), field))
+	}
+	_, lists := r.keyOf("tools")
+	if on || lists == nil {
+		return
+	}
+	if allow := lists.get("allow"); allow != nil {
+		for _, item := range allow.items {
+			if item.kind == str && slices.Contains(tools, item.text) {
+				r.report("agent/no-effect", Warning, item.start, item.end,
+					fmt.Sprintf("The agent is not offered %s without the field %s; write that, or remove the tool.", item.text, field))
+			}
+		}
+	}
 }
 
 // keyOf returns the first key of the top that has one of some names; nil for none.

@@ -35,6 +35,12 @@ func TestDoubts(t *testing.T) {
 		{"output: {text: '${nope}', schema: {type: object, properties: {b: {}}, additionalProperties: true}}\n", "", ""},
 		{"output: {text: '${value}', schema: {type: string}}\n", "", ""},
 		{"tools: {confirmation: {prompt_template: 'go {tool_name}, ‹{nope}›? {a b}'}}\n", "placeholder warning", "{nope} is no placeholder of a question"},
+		{"tools: {allow: [ls]}\nsubagents: [b]\n", "", ""},
+		{"tools: {allow: ['*'], deny: [delegate_to_agent]}\n‹subagents›: [b]\n", "no-effect warning", "without the tool delegate_to_agent"},
+		{"tools: {allow: [ls, ‹delegate_to_agent›]}\n", "no-effect warning", "is not offered delegate_to_agent without the field subagents"},
+		{"tools: {allow: [ls]}\n‹memory›: {enabled: true}\n", "no-effect warning", "without the tool store_memory or recall_memory"},
+		{"tools: {allow: [recall_memory, 'delegate*']}\nsubagents: ['*']\nmemory: {enabled: true}\n", "", ""},
+		{"tools: {deny: [ls]}\nsubagents: [b]\n", "", ""},
 		{"‹scope: system›\n", "type warning", "so its scope is project, not system"},
 	} {
 		src := head + c.fields + "---\nx\n"

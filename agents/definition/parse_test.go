@@ -179,7 +179,7 @@ color: "#12ab34"
 scope: project
 version: 1.2.3-rc.1
 tools:
-  allow: [read-file, search_file_content, "mcp.github.*", handoff_to_x]
+  allow: [read-file, search_file_content, "mcp.github.*", handoff_to_x, recall_memory]
   deny: [shell]
   confirmation: {require_confirmation: [edit], prompt_template: "go {tool_name}?", timeout: 90s}
 tool_confirmation: {require_confirmation: ["mcp.*"]}
@@ -223,7 +223,7 @@ func TestAllFields(t *testing.T) {
 		Path: ownPath, Folder: "/w", Scope: Project, Dialect: Agentls, Digest: d.Digest, NameRange: d.NameRange,
 		DescriptionRange: place(4, 13, 22), TriggersRange: place(16, 10, 82), ExamplesRange: place(16, 59, 67),
 		Name: "code-fixer", Title: "Code Fixer", Description: "Fixes it.", Prompt: "You fix code.", Model: "flash", Color: "#12ab34", Version: "1.2.3-rc.1",
-		Tools:        Tools{Allow: []string{"read_file", "grep", "mcp.github.*", "transfer_to_x"}, Deny: []string{"bash"}, Given: true},
+		Tools:        Tools{Allow: []string{"read_file", "grep", "mcp.github.*", "transfer_to_x", "recall_memory"}, Deny: []string{"bash"}, Given: true},
 		Confirmation: Confirmation{Require: []string{"edit_file", "mcp.*"}, Prompt: "go {tool_name}?", Timeout: 90 * time.Second, Given: true},
 		MCPServers:   []string{"github"}, Subagents: []string{"*"},
 		Handoffs: []Handoff{

@@ -121,6 +121,15 @@ func canonicalGlob(pattern string) (string, bool) {
 	return pattern, false
 }
 
+// AllowedTools returns tools.allow, with delegate_to_agent where the file names subagents:
+// to name them is enough to call them. It counts only if Tools.Given.
+func (d *Definition) AllowedTools() []string {
+	if len(d.Subagents) == 0 {
+		return d.Tools.Allow
+	}
+	return append(slices.Clip(d.Tools.Allow), "delegate_to_agent")
+}
+
 // MatchTool reports whether a canonical name matches a pattern of an allow, deny
 // or confirmation list: * stands for any characters, dots too, ? for one byte,
 // all else for itself. It takes time linear in len(pattern)·len(name).
