@@ -45,6 +45,9 @@ type follower struct {
 
 // follow makes sure that the events of a run are sent, and that watch, where it
 // is not nil, is told them.
+// They are sent from the run's first event on, without those that the follower
+// before has sent already. The error is that of opening the log; nothing is
+// followed then.
 func (h *Handlers) follow(live *agents.Live, watch func(activity.Event)) (*follower, error) {
 	log, err := h.daemon.Agents.Timeline(live.Session)
 	if err != nil {
@@ -91,8 +94,9 @@ func (h *Handlers) newFollower(name stream, start uint64) *follower {
 	return f
 }
 
-// run ends with the connection, with the log, or when the client has
-// unsubscribed and its runs in the session have ended.
+// run sends the events of a log until the connection ends, the log ends, or the
+// client has unsubscribed and its runs in the session have ended. It runs in a
+// goroutine of its own and begins when the follower before it has ended.
 func (f *follower) run(log *activity.Log) {
 	h := f.h
 	defer close(f.gone)
@@ -208,6 +212,8 @@ func (h *Handlers) forget(f *follower) {
 
 // unwanted reports whether nobody wants the follower any more, which is then
 // forgotten: nobody can want it again.
+// It decides and forgets under one lock, so that follow cannot add a run to a
+// follower that is about to end.
 func (h *Handlers) unwanted(f *follower) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,6 +226,8 @@ func (h *Handlers) unwanted(f *follower) bool {
 
 // running reports whether a run of the client's goes on, or its end is not told
 // yet.
+// A run that has ended without its end having been written counts as ended: its
+// end will never come by.
 func (f *follower) running() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,6 +248,8 @@ func (h *Handlers) relief() { h.drained(h.ctx) }
 
 // drained waits while too much waits for the client, and reports whether it did,
 // until ctx ends.
+// It waits for the bytes that are queued for the client to become few (see
+// [server.Peer]); only the goroutine that sends waits, never a run.
 func (h *Handlers) drained(ctx context.Context) (waited bool) {
 	for h.Peer.Pressure() {
 		waited = true
@@ -326,6 +336,8 @@ func (f *follower) advance(seq uint64) {
 
 // reach waits until everything up to seq was queued for the client, or nothing
 // more will be.
+// It returns early without an error when ctx ends. An answer is sent after it, so
+// that a client has had all events of a run when it reads how the run ended.
 func (f *follower) reach(ctx context.Context, seq uint64) {
 	select {
 	case <-f.begun:

@@ -36,6 +36,8 @@ func newAgentTexts(work *conc.WaitGroup) agentTexts {
 
 // authorship is where a text comes from. Its lower half is known once the changes have
 // been compared with the file, and belongs to agentTexts.disk.
+// A text that both typed and foreign are true of is nobody's alone: to save it approves
+// nothing.
 type authorship struct {
 	text string // as it is
 	base string // as it was opened or last saved; never changed
@@ -46,6 +48,8 @@ type authorship struct {
 }
 
 // textChange is one change of the text of an agent file.
+// byTool is a change that a tool has the editor make, byRename one by the rename of an
+// agent.
 type textChange struct {
 	text             string
 	byTool, byRename bool
@@ -81,6 +85,8 @@ func (a *authorship) ofPerson(path string) bool {
 }
 
 // add takes a change in. disk returns the text of the file, false for none.
+//
+// It runs in the order of the changes (agentTexts.disk), and may read the disk.
 func (a *authorship) add(c textChange, path string, disk func() (string, bool)) {
 	switch {
 	case c.byRename: // the editor may have written it, and moved the file, before it tells this
@@ -118,6 +124,7 @@ func (t *agentTexts) onOpen(path, text string) {
 
 // onEdit is told that a document has another text. What the disk has is looked at at once,
 // but beside the reading of messages.
+// disk returns the file's text; it is called later, in another goroutine.
 func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,6 +183,7 @@ func (t *agentTexts) onClose(path string) {
 }
 
 // expect is told of a file that the person has the editor make, until withdraw is called.
+// withdraw puts back what was known of the path before.
 func (t *agentTexts) expect(path, text string) (withdraw func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -251,6 +259,8 @@ func (h *Handlers) onEditAgent(name uri.URI) {
 
 // onSaveAgent approves an agent file that the person saved, if what they changed was
 // approved: an edit of a few words, as of a rename, is no look at the rest.
+// It does not wait: the record is made in a goroutine (Handlers.saves), and catalog waits
+// for it.
 func (h *Handlers) onSaveAgent(name uri.URI) {
 	a, ok := h.agentFile(name)
 	if !ok {
@@ -316,6 +326,8 @@ func (s *sequence) wait(ctx context.Context) error {
 
 // catalog returns the agents once they have been read, as they are after all that
 // was saved before.
+// The error is that of ctx: nothing else can go wrong, since an agent that cannot be read
+// is a problem in the snapshot.
 func (h *Handlers) catalog(ctx context.Context) (*registry.Snapshot, error) {
 	if err := h.saves.wait(ctx); err != nil {
 		return nil, err

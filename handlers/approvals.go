@@ -49,6 +49,7 @@ type late struct {
 	take func(answer json.RawMessage) error
 }
 
+// newFrontend returns the frontend of a connection, with no question open.
 func newFrontend(h *Handlers) *frontend {
 	return &frontend{h: h, turn: make(chan struct{}, 1), pending: make(map[string]*late),
 		written: make(map[string]bool)}
@@ -64,6 +65,9 @@ func (d *frontend) CanConfirm() bool {
 }
 
 // Confirm implements the asking of a run about a call.
+// It blocks until somebody answers, the time-out of the question is over (which begins
+// when its turn comes, and not while it queues), or ctx ends. q.Asked is called right
+// before the client is asked. An outcome that was not offered is a rejection.
 func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	no := agents.Answer{Outcome: guard.Reject, By: "client"}
 	p := d.h.confirmParams(q, "")
@@ -122,11 +126,16 @@ func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer
 // expiry is why a question ends that nobody answers.
 type expiry struct{ after time.Duration }
 
+// Error implements error.
 func (e *expiry) Error() string { return "nobody answered within " + e.after.String() }
 
+// errUnserved says that the client has no such method, and that another way to ask has
+// to be tried.
 var errUnserved = errors.New("the client does not serve this request")
 
 // enter waits until no other question is open.
+// The caller calls leave when its question is over; until then every other one waits.
+// The error is ctx's.
 func (d *frontend) enter(ctx context.Context) (leave func(), err error) {
 	d.mu.Lock()
 	d.queued++
@@ -145,6 +154,8 @@ func (d *frontend) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // confirm asks a client that has a dialog of its own.
+// It returns errUnserved for a client that has none after all. An answer to the request
+// itself is not checked here, since Confirm does it.
 func (d *frontend) confirm(ctx context.Context, p *wire.ConfirmParams, expires time.Time) (agents.Answer, error) {
 	d.mu.Lock()
 	p.Nonce, p.ExpiresAt, p.QueueLength = newNonce(), stamp(expires), d.queued
@@ -187,6 +198,9 @@ type inquiry[R any] struct {
 // put asks, and returns the first valid answer: the result of the request or
 // what agents/respond brings meanwhile, which withdraws the request. nil is a
 // question that was dismissed.
+// The error is ctx's, errUnserved, or what the client refused with. put does not return
+// before the request has ended, and a client that has gone is waited for: see
+// clientError.
 func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 	type reply struct {
 		result *R
@@ -256,6 +270,8 @@ func (d *frontend) expect(id, nonce string, take func(json.RawMessage) error) (f
 // respond serves agents/respond, for a client that announced that it needs it
 // (SEC-139): the first valid answer counts, and once. One that is not valid
 // leaves the question open.
+// The errors are fault.Denied (not announced), fault.Stale with the reason OutOfDate (no
+// such question, or another nonce), and bad params for an answer that was not offered.
 func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams) (any, error) {
 	if h.caps.Confirm == nil || !h.caps.Confirm.Respond {
 		return nil, fault.New(fault.Denied, "handlers.respond",
@@ -277,6 +293,8 @@ func (h *Handlers) respond(_ context.Context, _ struct{}, p *wire.RespondParams)
 }
 
 // Ask returns how an agent of a run asks the person (ask_user).
+// It returns nil where the person cannot be asked. What it returns blocks until the
+// person answers or ctx ends.
 func (d *frontend) Ask(session, run, agent string) tool.Ask {
 	if !d.CanConfirm() {
 		return nil
@@ -316,6 +334,8 @@ func (d *frontend) Ask(session, run, agent string) tool.Ask {
 	}
 }
 
+// ask asks a client that has a dialog for questions of agents. Whatever is neither
+// "accept" nor "decline", as a dismissed dialog, is "cancel".
 func (d *frontend) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 	result, err := put(ctx, d, inquiry[wire.AskResult]{
 		id: p.ID, nonce: p.Nonce, method: wire.MethodAsk, params: &p,
@@ -363,12 +383,15 @@ func (d *frontend) clientError(ctx context.Context, err error) error {
 	return err
 }
 
+// newNonce returns 128 random bits in hex. An answer names it, which shows that it is to
+// this very asking (SEC-139).
 func newNonce() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
+// escapeAll makes texts safe to be shown, each on one line.
 func escapeAll(list []string) []string {
 	escaped := make([]string, len(list))
 	for i, s := range list {

@@ -39,6 +39,7 @@ func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*w
 }
 
 // get serves agents/get.
+// An agent that there is not is fault.NotFound with suggestions.
 func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wire.GetResult, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
@@ -64,6 +65,7 @@ func (h *Handlers) get(ctx context.Context, _ struct{}, p *wire.GetParams) (*wir
 
 // standing returns who says what state trust gives an agent whose file is ok, and
 // looks each folder up once.
+// What it returns is for one answer and one goroutine.
 func (h *Handlers) standing() func(*definition.Definition) string {
 	known := map[string]bool{}
 	unreviewed := func(*definition.Definition) bool { return false }
@@ -90,6 +92,7 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 }
 
 // info returns an agent as lists show it.
+// It asks nobody and reads no file.
 func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry,
 	standing func(*definition.Definition) string) wire.AgentInfo {
 	d := e.Definition
@@ -152,6 +155,9 @@ func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 	h.tellChanged(catalog, changed, nil)
 }
 
+// tellChanged has what the editor shows of agents made anew, and tells a client
+// that lists agents the names of those that changed or are gone. It may be called
+// from any goroutine. The revision that it sends never falls.
 func (h *Handlers) tellChanged(catalog *registry.Snapshot, changed, removed []string) {
 	h.language.Refresh()
 	h.prepareRouting()

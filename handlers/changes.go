@@ -55,6 +55,9 @@ func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot,
 	})
 }
 
+// resolve keeps or undoes changes and returns the answer of
+// agents/changes/resolve. What cannot be undone, because the file is another by
+// now, is a conflict and no error.
 func (h *Handlers) resolve(ctx context.Context, r agents.Resolve) (*wire.ChangesResolveResult, error) {
 	files, conflicts, err := h.daemon.Agents.ResolveChanges(ctx, r)
 	if err != nil {
@@ -79,6 +82,8 @@ func changesOut(files []activity.Change) []activity.Change {
 	return append([]activity.Change{}, out...)
 }
 
+// cloneTexts copies texts that outlive their request: they may share the memory of
+// the whole message ([wire.Codec]).
 func cloneTexts(texts []string) []string {
 	if texts == nil {
 		return nil

@@ -15,12 +15,13 @@ import (
 
 // choice is a dialog with three actions: no, show the whole, yes.
 type choice struct {
-	lines  []string // the question
-	cut    bool     // they leave something out that whole has
-	name   string   // of the file that shows the whole, with its ending
-	whole  string
-	part   string // why it cannot be agreed to here: whole does not hold all of it; "" for what can
-	about  string // what it is about, and what it stays if nobody answers
+	lines []string // the question
+	cut   bool     // they leave something out that whole has
+	name  string   // of the file that shows the whole, with its ending
+	whole string
+	part  string // why it cannot be agreed to here: whole does not hold all of it; "" for what can
+	about string // what it is about, and what it stays if nobody answers
+	// In the order no, show the whole, yes.
 	titles [3]string
 }
 
@@ -28,6 +29,7 @@ type choice struct {
 // The error is errUnserved for a client that cannot be asked; by says whether one
 // that has only a dialog for questions of agents is asked by that. What does not
 // fit into a dialog can be agreed to only after it was shown (SEC-13, SEC-71).
+// It blocks until the person has answered, a look at the whole included, or ctx ends.
 func (h *Handlers) choose(ctx context.Context, c choice, by asker) (string, error) {
 	message, cut := fit(c.lines)
 	cut, message = cut || c.cut, c.part+message

@@ -38,6 +38,7 @@ func commands(c *protocol.ServerCapabilities) {
 // executeCommand serves the commands of spec 2.6. Each answers with what the
 // method of the same purpose answers; a client that knows only LSP is shown it
 // as well.
+// An unknown command, and arguments that cannot be read, are bad params.
 func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.ExecuteCommandParams) (any, error) {
 	switch p.Command {
@@ -151,6 +152,7 @@ func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalo
 
 // runToEnd runs an agent for a command and waits for its end. A person whose
 // editor takes no answers of commands is told why it did not begin.
+// It blocks as long as the run goes on. The error is one of starting: a run that fails is a result.
 func (h *Handlers) runToEnd(ctx context.Context, s *workspace.Snapshot, run *wire.RunParams,
 	p *protocol.ExecuteCommandParams) (*wire.RunResult, error) {
 	live, err := h.start(ctx, s, run)
@@ -236,6 +238,8 @@ func short(id string) string {
 	return id
 }
 
+// commandList takes no arguments and answers as agents/list does. A client that knows only LSP is shown a
+// line for each agent and each error.
 func (h *Handlers) commandList(ctx context.Context) (any, error) {
 	result, err := h.list(ctx, struct{}{}, &wire.ListParams{})
 	if err != nil || !h.plain {
@@ -305,6 +309,7 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 	return map[string]string{"uri": tool.URI(path)}, nil
 }
 
+// textArgument returns argument i of a command as a text of its own, "" where it is left out or null.
 func textArgument(p *protocol.ExecuteCommandParams, i int) (string, error) {
 	if i >= len(p.Arguments) || string(p.Arguments[i]) == "null" {
 		return "", nil
@@ -324,6 +329,7 @@ func readArgument(p *protocol.ExecuteCommandParams, i int, into any) error {
 	return nil
 }
 
+// invalidArguments is the error for arguments that cannot be read.
 func invalidArguments(err error) error {
 	return server.BadParams(protocol.MethodWorkspaceExecuteCommand, "arguments", "cannot be read: %v", err)
 }

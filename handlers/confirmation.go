@@ -36,6 +36,7 @@ const longCommand = 200
 
 // confirmParams is a question as agents/confirm asks it. Texts for people are
 // escaped; args and preview are whole and exact, but for the preview's notes.
+// It leaves out "modify" for a client that cannot change arguments.
 func (h *Handlers) confirmParams(q agents.Question, nonce string) *wire.ConfirmParams {
 	p := &wire.ConfirmParams{
 		ID: q.ID, Nonce: nonce, Session: q.Session, Run: q.Run, Call: q.Call, Agent: q.Agent, AgentPath: q.AgentPath,

@@ -32,6 +32,10 @@ import (
 // editor where it can make files, else on the disk, and shown. With the answer the
 // catalog has the agent. Nothing is written of what would not be valid, nor over a
 // file that is there, unless it is to be replaced.
+// What cannot be used (the name, folder, scope, or template) is bad params and
+// what is in the way fault.Invalid or fault.Denied; nothing was written then. When
+// the editor made the file and has not saved it, the answer says so, and the agent
+// is there once it is.
 func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	p *wire.CreateParams) (*wire.CreateResult, error) {
 	a, err := h.language.Query(ctx, s)
@@ -119,6 +123,8 @@ type nest struct {
 }
 
 // nest returns where an agent of a scope goes, in the folder of a URI if one is named.
+// Without a scope it is the project where a folder is named, global where no
+// folder is open, and else what the settings say.
 func (h *Handlers) nest(method string, folders []workspace.Folder, named, scope string) (nest, error) {
 	home := workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home, "agents")) // as the catalog may name what is below it
 	global := nest{dir: home, scope: definition.Global}
@@ -161,6 +167,9 @@ func (h *Handlers) nest(method string, folders []workspace.Folder, named, scope 
 
 // free returns why a file cannot be made at a path. The disk and the editor have
 // the last word, since the catalog may not know it yet.
+// The errors are fault.Invalid (a text or a folder is there), fault.Denied (a
+// link), fault.Unavailable (it cannot be looked at), and that of a document whose
+// text got lost.
 func free(s *workspace.Snapshot, path string, force bool) error {
 	const op = "handlers.create"
 	if d, open := s.DocumentAt(path); open {
@@ -202,6 +211,9 @@ func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []s
 }
 
 // make writes the file.
+// It writes through the editor where the file is open there and the editor takes
+// edits, or where the editor can create files, else on the disk, and never through
+// a link.
 func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made agentfile.Made, force bool,
 	label string) error {
 	disk, name, err := to.disk(filepath.Base(made.Path))
@@ -245,6 +257,7 @@ func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made ag
 
 // disk opens what the file's folder lies in: the workspace folder, out of which
 // no link leads, or the person's own folder of agents, wherever it leads.
+// The caller closes it.
 func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
 	if to.folder != "" {
 		d, err = workspace.OpenDisk(to.folder)
@@ -270,6 +283,8 @@ func lies(made agentfile.Made) bool {
 
 // makeInEditor has the editor make a file with a text. What it says is believed
 // when its own synced text, or the disk, says so.
+// The editor has applyIn to answer and syncIn to show or save the text;
+// fault.Stale is an editor that said yes, and the text is nowhere.
 func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name string, doc uri.URI,
 	made agentfile.Made, label string) error {
 	const op = "handlers.create"
@@ -328,6 +343,7 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 
 // takeOver has the catalog know a file that the person had made, which they have
 // approved with it.
+// An approval that cannot be recorded is a note and no error: the file is there.
 func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (notes []string) {
 	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below
@@ -341,6 +357,7 @@ func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (
 }
 
 // renew has the catalog read files again at once.
+// It waits until they are read.
 func (h *Handlers) renew(ctx context.Context, paths ...string) {
 	if h.daemon.Renew != nil {
 		h.daemon.Renew(ctx, paths...)

@@ -38,6 +38,8 @@ func (h *Handlers) listCommands(_ context.Context, _ struct{}, p *wire.CommandsP
 	return result, nil
 }
 
+// commandsIn returns the custom commands of a folder, as [Daemon.Commands] does; none
+// where that is nil.
 func (h *Handlers) commandsIn(folder string) []command.Command {
 	if h.daemon.Commands == nil {
 		return nil
@@ -103,6 +105,9 @@ func (h *Handlers) commandOf(text string) *wire.CommandCall {
 // expandCommand puts the prompt of a custom command before the input of a run: its
 // files with their text, as far as agents are given it by a name, and its commands of
 // the shell as what the run has to do first.
+// What the command brings in raises st.Taint: a prompt of a server is foreign, and a
+// file has the taint of its place. An unknown command is bad params; a server that
+// does not give its prompt is fault.Invalid.
 func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st *agents.Start) error {
 	folder := cmp.Or(st.Folder, h.Workspace.Snapshot().FirstFolder())
 	if p, ok := h.promptsIn(folder)[call.Name]; ok {

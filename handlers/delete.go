@@ -25,6 +25,8 @@ import (
 // delete files, else from the disk; then the agent's contexts are cleared, in all
 // sessions (spec 3.7). What keeps that from being done is found before anything
 // is.
+// An error that comes after the file went says so, and names the session whose context
+// stayed.
 func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 	p *wire.DeleteParams) (*wire.DeleteResult, error) {
 	const op = "handlers.delete"
@@ -95,6 +97,8 @@ func (h *Handlers) sharing(catalog *registry.Snapshot, e *registry.Entry) *defin
 
 // agentToDelete returns the agent of a name, and of a scope if one is given, that may be
 // deleted.
+// The errors are fault.NotFound with the reason UnknownAgent, fault.Denied for agents
+// that are built in or an extension's, and fault.Invalid where two files have the name.
 func (h *Handlers) agentToDelete(catalog *registry.Snapshot, name, scope string) (*registry.Entry, error) {
 	const op = "handlers.delete"
 	e, err := h.language.Find(catalog, name)
@@ -165,6 +169,8 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 }
 
 // remove deletes an agent's file.
+// An editor that can delete files does it, so that it can be undone there; it has
+// applyIn to answer.
 func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri.URI) error {
 	const op = "handlers.delete"
 	if h.edits.applies && h.language.EditsFiles(protocol.ResourceOperationKindDelete) {

@@ -127,6 +127,7 @@ func middle(s string, n int) string {
 	return s
 }
 
+// showTitle is the action that shows all that a dialog has no room for.
 const showTitle = "Show"
 
 // tooLong says why there is only no for an answer: editors cut a dialog, and what
@@ -136,6 +137,7 @@ const tooLong = "This is longer than a dialog, and your editor did not show it a
 // confirmPlain asks by the dialog that every LSP client may have. The refusing
 // action comes first; what was cut can be allowed only after it was shown, and
 // only once (SEC-71).
+// A client that has no dialogs is errUnserved.
 func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
 	message, cut := summary(q)
 	outcomes := q.Outcomes
@@ -223,6 +225,7 @@ func minutes(d time.Duration) string {
 
 // askPlain asks a question with choices by the dialog that every LSP client may
 // have. There is none for free text, which is written into a file.
+// A dismissed dialog is "decline".
 func (d *frontend) askPlain(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	if len(q.Choices) == 0 {
 		return d.askByFile(ctx, agent, q)
@@ -256,6 +259,7 @@ func (d *frontend) askPlain(ctx context.Context, agent string, q tool.Question) 
 // showText opens a text in the editor as a file of the daemon's own, and reports
 // whether the client says that it did. Where it did not, path is that of the file,
 // "" if there is none.
+// A file of the same name is written over.
 func (h *Handlers) showText(ctx context.Context, name, text string) (path string, shown bool) {
 	path, err := h.keepShown(name, text)
 	if err != nil {
@@ -324,6 +328,7 @@ func (h *Handlers) makeShown() error {
 const shownName = 48
 
 // newShown makes an empty file that is named after what it will show.
+// It fails only where the file cannot be made; a name that is taken gets a number.
 func (h *Handlers) newShown(about string) (path string, err error) {
 	if err := h.makeShown(); err != nil {
 		return "", err
@@ -386,6 +391,7 @@ func (h *Handlers) forgetShown() {
 }
 
 // tell shows a person one line.
+// It does not wait for them, and an error is only logged.
 func (h *Handlers) tell(level protocol.MessageType, text string) {
 	if err := h.Peer.ShowMessage(h.ctx, &protocol.ShowMessageParams{Type: level, Message: text}); err != nil {
 		h.Log.Debug("a message was not sent", "err", err)

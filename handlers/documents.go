@@ -19,6 +19,7 @@ type didOpenParams struct {
 	TextDocument textDocumentItem `json:"textDocument"`
 }
 
+// textDocumentItem is a document as the editor opens it: its whole text.
 type textDocumentItem struct {
 	URI        uri.URI `json:"uri"`
 	LanguageID string  `json:"languageId"`
@@ -30,6 +31,8 @@ type textDocumentItem struct {
 // the system when it is closed. What is smaller waits for the next collection.
 const largeText = 8 << 20
 
+// didOpen takes a document over. The notifications of one connection are served one
+// after the other, so a document's changes come in order; nothing here may wait.
 func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 	d, before := p.TextDocument, h.Workspace.Snapshot()
 	_, err := h.Workspace.Apply(workspace.Opened{URI: d.URI, LanguageID: d.LanguageID,
@@ -64,6 +67,8 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 	return err
 }
 
+// didSave notes that the disk has the document's text, and approves an agent file
+// that the person saved.
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
 	h.onSaveAgent(p.TextDocument.URI)
@@ -73,6 +78,7 @@ func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentPar
 	return err
 }
 
+// didClose forgets a document: from now on its file counts.
 func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentParams) error {
 	before := h.Workspace.Snapshot()
 	if a, ok := h.agentFile(p.TextDocument.URI); ok {

@@ -23,6 +23,8 @@ import (
 func (p person) Edits(run string) tool.Edits { return edits{p.h, run} }
 
 // edits changes files for one run.
+// It is safe for concurrent use; two changes of one file at once are kept apart by
+// the digests that each was based on.
 type edits struct {
 	h   *Handlers
 	run string
@@ -30,6 +32,10 @@ type edits struct {
 
 // Write implements [tool.Edits]: through the editor where the file is open
 // there, so that the person can undo it, else on disk.
+// base is the digest of what the run read, "" where there was nothing. The errors
+// are fault.Stale with the reason OutOfDate (it is another now: read it again),
+// fault.Denied (unsaved changes in an editor that takes no edits, other names, out
+// of reach), and fault.Unavailable (neither the editor nor the disk took it).
 func (e edits) Write(ctx context.Context, path, base, text, label string) error {
 	d, open := e.h.Workspace.Snapshot().DocumentAt(path)
 	if open {
@@ -72,6 +78,7 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 // else from disk. What the file held is kept before (package run), so that a file
 // that no editor shows does not need an editor's trash: on disk it is looked at
 // and removed through one handle, which no editor can promise.
+// Its errors are those of Write.
 func (e edits) Delete(ctx context.Context, path, base, label string) error {
 	if d, open := e.h.Workspace.Snapshot().DocumentAt(path); open {
 		if err := e.h.deleteOpen(ctx, d, path, base, label); err != nil {
@@ -92,6 +99,8 @@ func (e edits) Delete(ctx context.Context, path, base, label string) error {
 }
 
 // deleteOpen has the editor delete a file that is open there.
+// It waits until the editor has closed the document, up to syncIn: else a run that
+// goes on would find the text of a file that is gone.
 func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, base, label string) error {
 	const op = "handlers.deleteFile"
 	switch {
@@ -136,6 +145,9 @@ func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, 
 // Move implements [tool.Edits]: the file is made at its new path, then deleted at
 // the old one. The editor is not asked to rename it: to an editor that would be
 // the person's own rename, with all that follows from one.
+// The target must not be there. A source that cannot be deleted takes the copy with
+// it; where that fails too, the error names the copy. The new file keeps the mode
+// of the old one.
 func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 	const op = "handlers.moveFile"
 	snapshot := e.h.Workspace.Snapshot()
@@ -219,6 +231,9 @@ func (h *Handlers) wrote(run string, paths ...string) {
 
 // applyEdit has the editor change an open document, and believes it only when
 // its own synced text says so. In a document with none but \r\n all lines end so.
+// The editor has applyIn to answer and then syncIn to send the text. The errors are
+// fault.Stale (it refused, or another text came back), fault.Unavailable (no
+// answer), fault.Denied for a change of line ends alone, and ctx's.
 func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, label string) error {
 	ended := endsOf(d)(text)
 	if ended == d.Text && text != d.Text {
@@ -259,6 +274,7 @@ var errNotTaken = errors.New("the editor refused the edit")
 
 // applyChanges is applyEdit with the changes that make the text. Those that are to
 // be reviewed are made when the person agrees, however long that takes.
+// A refusal is in the error as errNotTaken.
 func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text,
 	label string, review bool) error {
 	ends := endsOf(d)
@@ -334,12 +350,15 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 // textWait waits for a document to have a text.
 type textWait struct {
 	seen chan struct{} // closed when it has
+	// It ends the waiting and must be called.
 	stop func()
 }
 
 // awaitText waits for a text with whatever line ends the editor gives it. before is
 // the document that has another text, nil where none is open: its own version is no
 // such text, also where it differs in nothing but line ends.
+// It is begun before the edit is asked for: the editor may send the text before its
+// answer.
 func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text string) textWait {
 	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time
@@ -381,6 +400,8 @@ func textEdits(d *workspace.Document, text string, e workspace.Encoding) []proto
 func (e edits) Wrote(paths []string) { e.h.wrote(e.run, paths...) }
 
 // Save implements [tool.Edits].
+// It returns the paths of the files that are still not saved, all of them where the
+// client has no way to be asked.
 func (e edits) Save(ctx context.Context, reason string) []string {
 	dirty := slices.DeleteFunc(e.h.Workspace.Snapshot().Dirty(), func(d *workspace.Document) bool {
 		path, ok := workspace.FilePath(d.URI)

@@ -33,24 +33,31 @@ const (
 
 // person is this client as a run sees it: it asks through the frontend, and reads
 // and writes the documents of the editor and the files below them.
+// It implements [agents.Frontend] and is safe for concurrent use.
 type person struct {
 	*frontend
 	h *Handlers
 }
 
+// person returns this client for a run. The snapshot does not count: a run sees
+// documents as they are when it looks.
 func (h *Handlers) person(*workspace.Snapshot) agents.Frontend { return person{h.frontend, h} }
 
 // Read implements [tool.Files]: the buffer where the file is open, else the
 // disk.
+// The errors are fault.NotFound, fault.Denied (out of reach), fault.Stale for a
+// document whose text got lost, and those of the disk.
 func (p person) Read(ctx context.Context, path string) (*tool.File, error) {
 	return p.h.read(ctx, path, (*workspace.Disk).Read)
 }
 
 // Look implements [agents.Frontend].
+// It is Read that does not follow a link: of one it returns where that leads.
 func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
 	return p.h.read(ctx, path, (*workspace.Disk).Look)
 }
 
+// read is Read and Look, which differ in how the disk is read.
 func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string,
 	int64) (*workspace.File, error)) (*tool.File, error) {
 	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
@@ -83,6 +90,7 @@ func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.D
 }
 
 // Open implements [tool.Files].
+// They are sorted by path.
 func (p person) Open() []*tool.File {
 	var list []*tool.File
 	for d := range p.h.Workspace.Snapshot().Documents() {
@@ -94,6 +102,8 @@ func (p person) Open() []*tool.File {
 	return list
 }
 
+// document returns an open document as a tool sees it. The text is the editor's,
+// saved or not.
 func document(path string, d *workspace.Document) *tool.File {
 	f := &tool.File{
 		Path: path, Text: d.Text, Type: "text/plain; charset=utf-8", Open: true, Dirty: d.Dirty(),
@@ -109,6 +119,8 @@ func document(path string, d *workspace.Document) *tool.File {
 // cannot lead out, while the folder inside may have become one. Paths were
 // resolved by who asks for them, so no link is followed any more. The caller
 // closes it.
+// A path outside of what runs may reach, and a folder that leads elsewhere by
+// now, are fault.Denied.
 func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	best := ""
 	if path == h.daemon.Memory && path != "" {

@@ -14,6 +14,7 @@ import (
 
 // foldersOf returns the workspace folders of a client, or the root that older
 // ones send.
+// An error is returned only where none can be used.
 func (h *Handlers) foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, error) {
 	var list []protocol.WorkspaceFolder
 	if given, ok := p.WorkspaceFolders.Get(); ok {
@@ -72,6 +73,7 @@ func advertiseFolders(c *protocol.ServerCapabilities) {
 
 // didChangeFolders serves workspace/didChangeWorkspaceFolders. Who asks for
 // agents from now on gets those of the new folders.
+// It does not wait for their agents to be read.
 func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWorkspaceFoldersParams) error {
 	folders := slices.DeleteFunc(h.Workspace.Snapshot().Folders(), func(f workspace.Folder) bool {
 		return slices.ContainsFunc(p.Event.Removed, func(gone protocol.WorkspaceFolder) bool {

@@ -15,6 +15,8 @@ import (
 )
 
 // getGraph serves agents/graph/get.
+// Without a name or a URI it is the graph of the agent that a run is of; with a run, each step has
+// its state in it.
 func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot,
 	p *wire.GraphParams) (*wire.GraphResult, error) {
 	if p.Format != "" && !slices.Contains(graph.Formats, p.Format) {
@@ -64,6 +66,7 @@ func (h *Handlers) getGraph(ctx context.Context, s *workspace.Snapshot,
 }
 
 // runGraph serves agents/graph/run: agents/run, but for an agent that has no graph.
+// One that is refused gives its place in the order back, as a run that failed to start does.
 func (h *Handlers) runGraph(ctx context.Context, r request, p *wire.RunParams) (any, error) {
 	if err := h.hasGraph(ctx, cmp.Or(p.Agent, "main")); err != nil {
 		r.release()

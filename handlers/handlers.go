@@ -25,15 +25,21 @@ import (
 type Config struct {
 	// Build makes the parts of the daemon for a workspace. It is called once, by
 	// initialize, and must not wait for the catalog of agents.
+	// An error of its is the answer to initialize. ctx ends with the connection.
 	Build   func(ctx context.Context, site Site) (*Daemon, error)
 	Version string // of the daemon
-	Now     func() time.Time
-	Log     *slog.Logger
+	// The clock, which tests replace; not nil.
+	Now func() time.Time
+	// Of the daemon; not nil.
+	Log *slog.Logger
 }
 
 // Site is the workspace that a client opened.
+// All of its functions may be called from any goroutine, until the daemon's Close has
+// returned.
 type Site struct {
-	Folders   []workspace.Folder // the first one first; may be empty
+	Folders []workspace.Folder // the first one first; may be empty
+	// What the client has open; the handlers change it, others only read.
 	Workspace *workspace.Workspace
 	// Changed is told, from any goroutine, that the catalog of agents is another.
 	Changed func(before, after *registry.Snapshot)
@@ -52,11 +58,14 @@ type Site struct {
 }
 
 // Daemon is a daemon's parts, made for one workspace. Close ends them.
+// Its functions are safe for concurrent use. Each must be set unless its comment says
+// what nil means.
 type Daemon struct {
 	language.Daemon
 	// Catalog returns the agents once they have been read, or ctx's error.
 	Catalog func(ctx context.Context) (*registry.Snapshot, error)
 	// SetTrust records whether a folder is trusted.
+	// It is written when SetTrust returns; folder is canonical.
 	SetTrust func(folder string, trusted bool) error
 	// Reviews is asked what folders bring; nil reviews nothing.
 	Reviews Reviews
@@ -78,9 +87,11 @@ type Daemon struct {
 		raw []byte) (file string, err error)
 	// Known takes out of JSON or a text the secrets that the daemon itself holds (spec
 	// 7.2); nil takes nothing.
+	// What a run answers goes through it.
 	Known func([]byte) []byte
 	// RunTest runs a test of agents, whose texts are by the names of their files, and
 	// returns what did not come as it was expected; nil runs none.
+	// It blocks until the test has ended, or ctx.
 	RunTest func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure
 	// Home is the person's home folder, in which other tools keep agents; "" = unknown.
 	Home string
@@ -95,16 +106,22 @@ type Daemon struct {
 	// Notes are told to the person at the start: what is wrong with settings or
 	// trust, until [Site.Problems] says otherwise.
 	Notes []string
+	// Close ends the runs, what they started and what the daemon watches.
+	// [Handlers.Close] calls it once; goroutines of the connection may still call the
+	// other functions until they have ended.
 	Close func() error
 }
 
 // Handlers serves one connection. Make it with [New].
+// The server calls its handlers from many goroutines; Close comes last. Peer and
+// Workspace are set by New and not changed.
 type Handlers struct {
 	Config
 	Peer      server.Peer
 	Workspace *workspace.Workspace
 
-	ctx      context.Context // ends with the connection
+	ctx context.Context // ends with the connection
+	// Asks the person; made by New.
 	frontend *frontend
 	language *language.Handlers      // of what is asked about agent files
 	daemon   *Daemon                 // set by initialize
@@ -142,6 +159,8 @@ type Handlers struct {
 }
 
 // New returns the handlers of one connection. ctx ends with the connection.
+// Nothing is started. The caller calls Close when the connection has ended, whether or
+// not initialize was served.
 func New(ctx context.Context, peer server.Peer, config Config) *Handlers {
 	h := &Handlers{
 		Config: config, Peer: peer, Workspace: new(workspace.Workspace), ctx: ctx,
@@ -175,6 +194,8 @@ func (h *Handlers) approvedText(folder, rel string) ([]byte, bool) {
 
 // Close ends the daemon's parts and waits for what the connection started. It
 // is called when the connection has ended.
+// It must come after the end of the context that New got: the followers and reporters
+// end with that. The error is the daemon's.
 func (h *Handlers) Close() error {
 	var err error
 	if h.daemon != nil {
@@ -187,6 +208,8 @@ func (h *Handlers) Close() error {
 
 // Routes is the whole surface of the daemon: what has no row here does not
 // exist, and what has one is documented and tested because of it.
+// Each call returns new rows. A row says how its method is scheduled: see
+// [server.Route].
 func (h *Handlers) Routes() []server.Route {
 	return slices.Concat(h.documentRoutes(), h.agentRoutes(), h.runRoutes(), h.sessionRoutes(), h.language.Routes())
 }
@@ -219,12 +242,15 @@ func (h *Handlers) agentRoutes() []server.Route {
 		// catalog.go
 		server.Query(wire.MethodList, nothing[wire.ListParams], h.list),
 		server.Query(wire.MethodGet, nothing[wire.GetParams], h.get),
+		// trust.go
 		server.Query(wire.MethodTrust, nothing[wire.TrustParams], h.trust),
 		server.Query(wire.MethodTrustGet, nothing[wire.TrustGetParams], h.getTrust),
 
 		// input.go
 		server.Query(wire.MethodParse, nothing[wire.ParseParams], h.parse),
+		// customcommands.go
 		server.Query(wire.MethodCommands, nothing[wire.CommandsParams], h.listCommands),
+		// input.go
 		server.Query(wire.MethodTemplates, nothing[struct{}], h.templates),
 
 		// routing.go
@@ -305,10 +331,11 @@ func (h *Handlers) sessionRoutes() []server.Route {
 		server.Query(wire.MethodTraceGet, nothing[wire.TraceGetParams], h.getTrace),
 		server.Query(wire.MethodTraceExport, nothing[wire.TraceExportParams], h.exportTrace),
 
-		// state.go
+		// graph.go
 		server.Query(wire.MethodGraphGet, captureSnapshot[wire.GraphParams](h), h.getGraph),
 		server.Query(wire.MethodGraphRun, h.reserve, h.runGraph).InStream(),
 		server.Query(wire.MethodGraphResume, captureSnapshot[wire.ResumeParams](h), h.resumeGraph).InStream(),
+		// state.go
 		server.Query(wire.MethodStateGet, nothing[wire.StateParams], h.getState),
 		server.Query(wire.MethodStateSet, nothing[wire.StateSetParams], h.setState),
 		server.Query(wire.MethodStateClear, nothing[wire.StateClearParams], h.clearState),

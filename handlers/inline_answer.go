@@ -24,6 +24,8 @@ const maxTries = 3
 // answered puts an answer into the document where its command stands now, as one
 // edit that the person can undo. It reports whether that is all there is to show:
 // an answer that is not there is told of, and to be shown as a document.
+// It tries again where the document changed while the editor was asked, since then the
+// edit names a version that is gone.
 func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, r *wire.RunResult) bool {
 	for try := 1; ; try++ {
 		d, err := h.putAnswer(ctx, call, want, r)
@@ -48,6 +50,7 @@ func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, 
 }
 
 // putAnswer makes the edit in the document as it is now, which it returns.
+// The document is nil where it is not open, or the command is not there any more.
 func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	r *wire.RunResult) (*workspace.Document, error) {
 	a, err := h.language.Query(ctx, h.Workspace.Snapshot())

@@ -25,8 +25,11 @@ import (
 
 // inlineRun is what agentls.runInline takes as one object.
 type inlineRun struct {
-	URI   string `json:"uri,omitempty"`
-	Line  uint32 `json:"line,omitempty"`
+	// The document; "" = ask, or the one with a command.
+	URI string `json:"uri,omitempty"`
+	// From 0: where the command was seen.
+	Line uint32 `json:"line,omitempty"`
+	// The command as it was seen, word for word; "" = ask.
 	Typed string `json:"typed,omitempty"`
 	language.InlineOptions
 }
@@ -88,6 +91,7 @@ func (h *Handlers) showError(err error) error {
 	return err
 }
 
+// inlineArguments reads the arguments of agentls.runInline in either form.
 func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 	r := &inlineRun{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {

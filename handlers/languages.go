@@ -34,6 +34,8 @@ func (p person) Languages() tool.Languages {
 type languages struct{ h *Handlers }
 
 // Query implements [tool.Languages].
+// It waits queryIn at most. Everything that goes wrong on the editor's side is
+// fault.Unavailable.
 func (l languages) Query(ctx context.Context, q tool.LanguageQuery) ([]tool.Found, error) {
 	const op = "handlers.editorQuery"
 	p := &wire.EditorQueryParams{Kind: q.Kind, Query: q.Name, Fresh: q.Fresh}

@@ -19,6 +19,8 @@ import (
 
 // initialize shakes hands. It does not wait for the catalog of agents, which is
 // read meanwhile.
+// After an error the connection has no daemon, and the client may send another
+// initialize.
 func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if err := h.takeCapabilities(p); err != nil {
 		return nil, err
@@ -109,6 +111,7 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 
 // onInitialized tells what the person should know from the start, and begins to
 // report the status.
+// A second one only reports the status again.
 func (h *Handlers) onInitialized(context.Context, *protocol.InitializedParams) error {
 	h.ready.Do(func() {
 		for _, note := range h.daemon.Notes {
@@ -129,6 +132,7 @@ func (h *Handlers) onInitialized(context.Context, *protocol.InitializedParams) e
 
 // shutdown leaves what runs interrupted: a window that reloads must not abort
 // it (REL-25). What is written stays.
+// It does not end the daemon, which Close does.
 func (h *Handlers) shutdown(context.Context, *struct{}) (any, error) {
 	h.left.Store(true)
 	live := h.daemon.Agents.Live()
@@ -179,6 +183,9 @@ func (h *Handlers) trustRead(catalog *registry.Snapshot) {
 
 // reportStatus sends agents/status whenever it is another than before, until
 // the connection ends.
+// What comes in quick succession is one report. The health names the worst thing
+// only: sessions that cannot be written before settings and trust, those before
+// notices.
 func (h *Handlers) reportStatus() {
 	last := wire.StatusParams{ActiveRuns: -1}
 	for {

@@ -13,6 +13,8 @@ import (
 )
 
 // listMemory serves agents/memory/list.
+// The cursor is how many records to skip, so a record that is added or deleted meanwhile
+// shifts the pages.
 func (h *Handlers) listMemory(ctx context.Context, _ struct{},
 	p *wire.MemoryListParams) (*wire.MemoryListResult, error) {
 	stores, problems, err := h.memories(ctx, p.Store, p.All)
@@ -97,6 +99,7 @@ func (h *Handlers) searchMemory(ctx context.Context, _ struct{},
 const stays = "The logs of sessions keep what was said in them: `agentls sessions delete` erases one."
 
 // deleteMemory serves agents/memory/delete.
+// It cannot be undone.
 func (h *Handlers) deleteMemory(ctx context.Context, _ struct{},
 	p *wire.MemoryDeleteParams) (*wire.MemoryDeleteResult, error) {
 	s, err := h.daemon.Agents.MemoryStore(ctx, p.Store)

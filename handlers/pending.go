@@ -27,6 +27,8 @@ func (d *frontend) list(w *waiting) (done func()) {
 }
 
 // pending serves agents/pending. It opens no session, so it does not matter who holds it.
+// The questions are those that are open and those that wait for their turn, the oldest first; one
+// that waits has no nonce yet, so that agents/respond cannot answer it.
 func (h *Handlers) pending(_ context.Context, _ struct{}, p *wire.PendingParams) (*wire.PendingResult, error) {
 	result := &wire.PendingResult{Confirmations: []wire.ConfirmParams{}, Questions: []wire.AskParams{}}
 	h.frontend.mu.Lock()

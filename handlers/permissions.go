@@ -27,6 +27,7 @@ func (h *Handlers) listPermissions(_ context.Context, _ struct{},
 }
 
 // forgetPermission serves agents/permissions/forget.
+// One that is not there any more is no error: the answer says whether it was.
 func (h *Handlers) forgetPermission(_ context.Context, _ struct{},
 	p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
 	gone, err := h.daemon.Agents.ForgetPermission(strings.Clone(p.ID))

@@ -34,6 +34,9 @@ type progress struct {
 }
 
 // beginProgress begins to show a run.
+// It never fails: what cannot be shown is logged, and the run goes on. raw is the
+// token as the client wrote it, empty for none. The caller calls end once the run is
+// over.
 func (h *Handlers) beginProgress(ctx context.Context, live *agents.Live, raw []byte) *progress {
 	p := &progress{h: h, line: progressLine{agent: live.Agent, turns: live.MaxTurns}}
 	token := tokenOf(raw)
@@ -64,6 +67,7 @@ func (p *progress) watch() func(activity.Event) {
 }
 
 // take shows what an event makes of the line.
+// It is called by the follower of the session, one event at a time.
 func (p *progress) take(e activity.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,6 +87,7 @@ func (p *progress) take(e activity.Event) {
 }
 
 // end shows how the run ended.
+// It may be called more than once; only the first one shows something.
 func (p *progress) end(r activity.RunFinished) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,6 +104,7 @@ func (p *progress) end(r activity.RunFinished) {
 }
 
 // cancelProgress serves window/workDoneProgress/cancel.
+// A token that nobody knows, as of a run that has ended, is ignored.
 func (h *Handlers) cancelProgress(_ context.Context, p *protocol.WorkDoneProgressCancelParams) error {
 	h.mu.Lock()
 	run, cancel := h.progress[tokenKey(p.Token)], h.testing[tokenKey(p.Token)]
@@ -112,6 +118,8 @@ func (h *Handlers) cancelProgress(_ context.Context, p *protocol.WorkDoneProgres
 	return nil
 }
 
+// tokenOf reads a token, nil for none or one that is neither a string nor a whole
+// number of 32 bits.
 func tokenOf(raw []byte) protocol.ProgressToken {
 	var s string
 	var n int32

@@ -24,6 +24,7 @@ var resourceForm = regexp.MustCompile(`(?:^|[\s(])(@([A-Za-z0-9_-]+):([A-Za-z][A
 	`)\]]+))`)
 
 // resourcesIn returns the resources that a text names, of servers that there are.
+// Each is named once, with its @, in the order of the text.
 func (h *Handlers) resourcesIn(text string) []string {
 	if h.daemon.MCP == nil || !strings.Contains(text, "://") {
 		return nil
@@ -56,6 +57,7 @@ func (h *Handlers) resourcesOf(ctx context.Context, folder string,
 
 // resources reads the resources among references, all at once; others are left out.
 // What cannot be read until ctx ends is named with the reason.
+// The blocks are by reference. The only error is bad params, for too many.
 func (h *Handlers) resources(ctx context.Context, folder string,
 	references []string) (map[string]activity.ContentBlock, error) {
 	var refs []string

@@ -10,6 +10,8 @@ import (
 )
 
 // Decode implements [agents.Frontend].
+// It detects the charset as for a file that is read; false is a file that is no
+// text.
 func (p person) Decode(data []byte) (string, bool) {
 	t, err := workspace.DecodeText(data)
 	if err != nil {
@@ -20,6 +22,9 @@ func (p person) Decode(data []byte) (string, bool) {
 
 // Restore implements [agents.Frontend]. What it does to an open document the person
 // can undo there; lines end as they did, where the editor lets them.
+// base is the digest of what is there now, "" for nothing, and to what it shall be,
+// nil for no file. The errors are fault.Stale with the reason OutOfDate (it is
+// another than base: nothing was done) and those of [edits.Write].
 func (p person) Restore(ctx context.Context, path, base string, to *agents.Content, label string) error {
 	const op = "handlers.restore"
 	d, open := p.h.Workspace.Snapshot().DocumentAt(path)

@@ -99,6 +99,8 @@ const (
 // askBeforeRun has the person decide about a folder in which an agent is about to run,
 // if it is not trusted and nobody has: what it brings takes no effect until then. The
 // run does not depend on the answer.
+// It blocks until the person has answered or the settings' time for it is over. The
+// error is ctx's.
 func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
 	if folder == "" {
 		if all := h.Workspace.Snapshot().Folders(); len(all) > 0 {
@@ -114,6 +116,8 @@ func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
 
 // settled asks the person about the folder that keeps a run from starting, and
 // reports whether it is worth another try. One dialog serves all who ask at once.
+// err is why it did not start; whatever has not the reason Untrusted cannot be settled
+// here.
 func (h *Handlers) settled(ctx context.Context, err error) bool {
 	reason, data := fault.ReasonOf(err)
 	name, _ := data["folder"].(string)
@@ -130,6 +134,7 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 //
 // Nobody waits longer than for an answer about a call: what the person says later
 // holds from then on.
+// The error is ctx's. The dialog does not end with ctx, since others may wait for it.
 func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) (*trustDialog, error) {
 	var late <-chan time.Time // nil: never
 	if limit := h.answerIn(folder); limit > 0 {
@@ -162,6 +167,8 @@ func (h *Handlers) answerIn(folder string) time.Duration {
 
 // consider opens the dialog that a folder needs, or returns the one that is
 // open; nil where there is nothing to ask.
+// The dialog belongs to the connection. It forgets itself before done is closed, so that
+// who is told may open another one.
 func (h *Handlers) consider(folder string, by asker) *trustDialog {
 	h.consents.mu.Lock()
 	defer h.consents.mu.Unlock()
@@ -206,6 +213,8 @@ var errNeedless = errors.New("there is nothing to decide about")
 
 // askTrust asks whether a folder is trusted that nobody has decided about, if it
 // brings something (SEC-13) or the person wants to be asked.
+// It reports whether the folder is trusted now. The errors are errUnserved and
+// errNeedless alone; what cannot be recorded is told to the person.
 func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool, error) {
 	brings, err := h.daemon.Reviews.Brings(ctx, folder)
 	if by == aCommand && err != nil {
@@ -249,6 +258,7 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 
 // askReview asks in one dialog about all of a trusted folder that is not as it
 // was approved (SEC-12).
+// It reports whether nothing waits for a review any more.
 func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool, error) {
 	pending, err := h.daemon.Reviews.Pending(ctx, folder)
 	if err != nil || len(pending) == 0 {
@@ -277,6 +287,7 @@ func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool
 }
 
 // tellTrust tells whose agents a decision about a folder concerns.
+// It waits for the agents to be read.
 func (h *Handlers) tellTrust(ctx context.Context, folder string) {
 	if catalog, err := h.catalog(ctx); err == nil {
 		h.trustChanged(catalog, folder)
@@ -349,6 +360,8 @@ const maxShownItems = 1 << 20
 
 // whole is all that a folder brings; part is why it cannot be agreed
 // to where something is only named, and "" where nothing is.
+// The texts are those that were read for the question, so what is agreed to is what was
+// shown.
 func whole(folder string, a workspace.Active) (text, part string) {
 	var b strings.Builder
 	cut := false

@@ -16,6 +16,7 @@ import (
 )
 
 // route serves agents/route.
+// It starts no run.
 func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.RouteParams) (*wire.RouteResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
@@ -35,6 +36,7 @@ func (h *Handlers) route(ctx context.Context, s *workspace.Snapshot, p *wire.Rou
 }
 
 // getConfig serves agents/config/get.
+// Values and problems are shown without credentials. An unknown key is fault.NotFound.
 func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetParams) (*wire.ConfigGetResult, error) {
 	if _, err := h.catalog(ctx); err != nil { // what was saved before counts
 		return nil, err
@@ -57,6 +59,8 @@ func (h *Handlers) getConfig(ctx context.Context, _ struct{}, p *wire.ConfigGetP
 }
 
 // setConfig serves agents/config/set.
+// A value that does not fit is bad params, and nothing is written then. The answer has
+// what holds afterwards, which may be another scope's value.
 func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetParams) (*wire.ConfigSetResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
@@ -80,11 +84,14 @@ func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetP
 	return &wire.ConfigSetResult{URI: tool.URI(file), Value: h.configValue(found[0])}, nil
 }
 
+// noSetting is the error for a key that names no setting.
 func noSetting(key string) error {
 	return fault.New(fault.NotFound, "handlers.config",
 		"there is no setting %s; `agentls config` lists those that there are", tool.Escape(key))
 }
 
+// configValue returns a setting as a client is sent it, with where it comes from: a
+// file and a line, or a variable of the environment.
 func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	if text, ok := e.Value.(string); ok {
 		if u, err := url.Parse(text); err == nil && u.User != nil {

@@ -21,6 +21,7 @@ import (
 
 // request is what is captured of agents/run when it is read: the workspace, and
 // the run's id, so that whatever cancels it later finds it.
+// release and started are each called once, whatever becomes of the request.
 type request struct {
 	snapshot *workspace.Snapshot
 	release  func()
@@ -30,6 +31,8 @@ type request struct {
 	started func()          // this one is, or will not be
 }
 
+// reserve takes the place of a request in the order of its agent and session. It
+// runs in the goroutine that reads messages, so it must not wait.
 func (h *Handlers) reserve(p *wire.RunParams) request {
 	key := [2]string{strings.Clone(cmp.Or(p.Session, session.Default)), strings.Clone(cmp.Or(p.Agent, "main"))}
 	mine := make(chan struct{})
@@ -49,6 +52,8 @@ func (h *Handlers) reserve(p *wire.RunParams) request {
 
 // run serves agents/run. A run that is cancelled answers with its result; a
 // request that is cancelled cancels its run.
+// It blocks until the run has ended, unless the client wants to know only that it
+// began.
 func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
 	if r.before != nil {
 		select {
@@ -71,6 +76,8 @@ func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, 
 }
 
 // answer answers a request that has a run: at once, or with its result.
+// A run that was answered at once is still followed, and ends with the connection
+// at the latest as far as it is shown.
 func (h *Handlers) answer(ctx context.Context, live *agents.Live, wait string, token []byte) (any, error) {
 	if wait != "accept" {
 		return h.await(ctx, live, token)
@@ -96,12 +103,15 @@ type steering struct {
 	err  error
 }
 
+// say hands words to a run, in the goroutine that reads messages.
 func (h *Handlers) say(p *wire.SteerParams) steering {
 	said, err := h.daemon.Agents.Steer(strings.Clone(p.Run), p.Input)
 	return steering{said, err}
 }
 
 // steer serves agents/steer. The words are on stable storage when it answers.
+// A run that another agentls has is fault.Unavailable with the reason Busy; for one
+// that nobody knows it is the error of say.
 func (h *Handlers) steer(ctx context.Context, s steering, p *wire.SteerParams) (*wire.SteerResult, error) {
 	if reason, _ := fault.ReasonOf(s.err); reason == fault.UnknownRun {
 		return nil, cmp.Or(h.daemon.Agents.Elsewhere("", p.Run), s.err)
@@ -117,6 +127,8 @@ func (h *Handlers) steer(ctx context.Context, s steering, p *wire.SteerParams) (
 
 // resume serves agents/resume, of a run that this daemon or an earlier one has
 // left paused or interrupted.
+// Where a folder's trust or a review keeps it from starting, the person is asked,
+// and it is tried once more.
 func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.ResumeParams) (any, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
@@ -134,6 +146,9 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 }
 
 // start sets a run going.
+// It waits for the agents, for resources of servers that the request names, and for
+// the person where a folder has to be decided about. Errors in the params are bad
+// params with their path.
 func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.RunParams) (*agents.Live, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
@@ -206,6 +221,8 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 
 // attend has a run's events sent, and its progress shown where that is how this
 // client follows it.
+// If the events cannot be sent, the run is cancelled: nobody would see what it
+// does.
 func (h *Handlers) attend(ctx context.Context, live *agents.Live, token []byte) (*follower, *progress, error) {
 	shown := h.beginProgress(ctx, live, token)
 	f, err := h.follow(live, shown.watch())
@@ -220,6 +237,8 @@ func (h *Handlers) attend(ctx context.Context, live *agents.Live, token []byte) 
 }
 
 // await waits for a run's end, and until all its events are on their way.
+// The end of ctx cancels the run, and the answer is then the result of that; a
+// client that has gone leaves the run interrupted, for a later resume.
 func (h *Handlers) await(ctx context.Context, live *agents.Live, token []byte) (*wire.RunResult, error) {
 	f, shown, err := h.attend(ctx, live, token)
 	if err != nil {
@@ -299,6 +318,7 @@ const maxReference = 64 << 10
 
 // lookingFrom returns what says where a path leads for a run in a folder, "" for
 // the first, and what is to be read there.
+// The result is for one request.
 func (h *Handlers) lookingFrom(folder string) *tool.Env {
 	env := &tool.Env{Folders: h.daemon.Reach()}
 	if len(env.Folders) > 0 {
@@ -364,6 +384,7 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents
 
 // nameable returns a file that is named to an agent, nil for one that cannot be
 // read, and why its text is not given to agents, "" where it may be.
+// why is a reason in words for the agent.
 func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.Frontend,
 	path string) (place tool.Place, file *tool.File, why string) {
 	place, err := tool.Resolve(env, path)

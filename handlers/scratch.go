@@ -28,6 +28,7 @@ const (
 // askByFile asks for free text in an editor that has no dialog for it: in a file
 // that is shown, whose text counts when it is saved (spec 2.6). Saved or closed
 // as it was, it declines, as does an editor that shows no files.
+// It blocks until then, or until ctx ends. The file is removed in every case.
 func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	declined := tool.Answer{Action: "decline"}
 	if !d.h.shows {
@@ -87,6 +88,7 @@ func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question)
 }
 
 // readScratch returns what a scratch file has.
+// Beyond maxScratch it is cut.
 func readScratch(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -21,7 +21,10 @@ import (
 // selected is what agentls.runOnSelection takes as one object.
 type selected struct {
 	wire.RunParams
-	URI   string            `json:"uri,omitempty"`
+	// The document; "" = the one that the person looks at, else ask.
+	URI string `json:"uri,omitempty"`
+	// What is selected, in the encoding that was negotiated; nil = all of the
+	// document.
 	Range *definition.Range `json:"range,omitempty"`
 }
 
@@ -68,6 +71,8 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 	return h.runCommand(ctx, s, catalog, &run.RunParams, p)
 }
 
+// selectionArguments reads the arguments of agentls.runOnSelection in either
+// form.
 func selectionArguments(p *protocol.ExecuteCommandParams) (*selected, error) {
 	run := &selected{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {
@@ -94,6 +99,7 @@ func selectionArguments(p *protocol.ExecuteCommandParams) (*selected, error) {
 
 // about is what a run is told of a document and what is selected in it. Nothing
 // selected is the place of the cursor.
+// The error says that the range is not in the document.
 func about(d *workspace.Document, r *definition.Range, e workspace.Encoding) (*activity.EditorContext, error) {
 	c := &activity.EditorContext{URI: string(d.URI)}
 	if r == nil {
@@ -172,6 +178,7 @@ func (h *Handlers) askText(ctx context.Context, message string) (string, error) 
 
 // askPerson asks a question of the daemon's own. "" means that the person
 // declined; the error is errUnserved where nobody can be asked.
+// It takes its turn among the questions of runs.
 func (h *Handlers) askPerson(ctx context.Context, q tool.Question) (string, error) {
 	ask := h.frontend.Ask(session.Default, "", "agentls")
 	if ask == nil || (len(q.Choices) == 0 && !h.caps.Ask && !h.shows) {

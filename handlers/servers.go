@@ -31,6 +31,7 @@ func (h *Handlers) listServers(_ context.Context, _ struct{}, p *wire.MCPListPar
 }
 
 // restartServer serves agents/mcp/restart.
+// It waits until the server is there or has failed; a failure is a state in the answer.
 func (h *Handlers) restartServer(ctx context.Context, _ struct{},
 	p *wire.MCPRestartParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
@@ -58,6 +59,7 @@ func (h *Handlers) stopServer(_ context.Context, _ struct{}, p *wire.MCPStopPara
 }
 
 // loginServer serves agents/mcp/login.
+// It waits for the person to log in, in their browser.
 func (h *Handlers) loginServer(ctx context.Context, _ struct{}, p *wire.MCPLoginParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
@@ -77,6 +79,8 @@ const (
 )
 
 // showLogin puts the page for a login before the person, whole. Only they open it.
+// The error is that they cancelled it, or that of asking them; a client that can show
+// nothing is sent the address as a message.
 func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
 	text := fmt.Sprintf("To log in at the MCP server %s, open this page in your browser:\n\n%s\n\nWhat you allow there goes to %s.", p.Server, p.Address, tool.Escape(p.Token))
 	if h.shows {
@@ -120,6 +124,8 @@ func (h *Handlers) logoutServer(ctx context.Context, _ struct{},
 
 // serverFolder returns the workspace folder that a request is about: the first where
 // none is named, and "" where there is none.
+// The errors are fault.Unavailable where the daemon has no servers, and fault.NotFound for
+// another folder.
 func (h *Handlers) serverFolder(named string) (string, error) {
 	if h.daemon.MCP == nil {
 		return "", fault.New(fault.Unavailable, "handlers.servers", "there are no MCP servers here")
@@ -175,8 +181,10 @@ func (h *Handlers) serverInfo(s mcp.State) wire.MCPServer {
 	return info
 }
 
+// milliseconds returns a time in milliseconds, exact to a microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// serverTools returns tools as the wire has them, never null.
 func serverTools(tools []mcp.Tool) []wire.MCPTool {
 	all := make([]wire.MCPTool, 0, len(tools))
 	for _, t := range tools {

@@ -54,6 +54,8 @@ func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionPara
 	return result, nil
 }
 
+// sessionOut returns what is known of a session as the wire has it: no list of
+// it is null.
 func sessionOut(info session.Info) wire.Session {
 	s := wire.Session{
 		Session: info.Session, Title: info.Title, Agent: info.Agent, CreatedAt: stamp(info.CreatedAt),
@@ -69,6 +71,8 @@ func sessionOut(info session.Info) wire.Session {
 }
 
 // newSession serves agents/session/new.
+// An agent that is not for people is bad params, one that there is not
+// fault.NotFound.
 func (h *Handlers) newSession(ctx context.Context, _ struct{},
 	p *wire.SessionNewParams) (*wire.SessionNewResult, error) {
 	catalog, err := h.catalog(ctx)
@@ -108,6 +112,8 @@ func (h *Handlers) deleteSession(ctx context.Context, _ struct{}, p *wire.Sessio
 
 // dismiss waits until all of a session whose log is closed has been sent, and
 // forgets how far that was: what has its name later may count from 1.
+// It runs between the closing of the log and the answer. If ctx ends before,
+// what has not been sent is left out.
 func (h *Handlers) dismiss(ctx context.Context, session string) {
 	for _, told := range []bool{true, false} {
 		name := stream{session, told}
@@ -157,6 +163,7 @@ func (h *Handlers) setApproval(ctx context.Context, _ struct{},
 }
 
 // compress serves agents/session/compress.
+// It asks a model, so it takes as long as that.
 func (h *Handlers) compress(ctx context.Context, _ struct{},
 	p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
@@ -219,6 +226,7 @@ func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.Context
 }
 
 // commandSessions answers as agents/session/list does.
+// A client that knows only LSP is shown the newest page of them.
 func (h *Handlers) commandSessions(ctx context.Context) (any, error) {
 	result, err := h.listSessions(ctx, struct{}{}, &wire.SessionListParams{})
 	if err != nil || !h.plain {

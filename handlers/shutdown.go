@@ -14,6 +14,7 @@ const flushWithin = time.Second
 // flush waits until runs that were interrupted have ended and everything that
 // happened in them is on its way to the client (REL-03). A client that does not
 // read gets the rest from the log, later.
+// It gives up after flushWithin.
 func (h *Handlers) flush(runs []*agents.Live) {
 	ctx, cancel := context.WithTimeout(h.ctx, flushWithin)
 	defer cancel()

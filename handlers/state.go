@@ -12,6 +12,7 @@ import (
 )
 
 // getState serves agents/state/get.
+// Without atSeq it is the state as it is now, else as it was after that event.
 func (h *Handlers) getState(_ context.Context, _ struct{}, p *wire.StateParams) (*wire.StateResult, error) {
 	var at uint64
 	if p.AtSeq != nil {

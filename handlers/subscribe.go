@@ -21,6 +21,9 @@ const (
 // page they come live. What this client is sent live already, because it started
 // a run in the session, it gets on pages too where it asks for that: a view that
 // is opened again has nothing of it.
+// No event is missed between the last page and what comes live: the follower is
+// made under the lock under which it was seen that there is no other, begins
+// with the page's nextSeq, and starts after the answer was queued.
 func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribeParams) (server.Answer, error) {
 	log, err := h.daemon.Agents.Timeline(p.Session)
 	if err != nil {
@@ -66,6 +69,8 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 
 // page returns past events from a number on, up to until, as agents/activity
 // would send them to a client that is late.
+// A page ends after maxPage events or maxPageBytes, whichever comes first, and
+// has one event at least where there is one.
 func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (*wire.SubscribeResult, error) {
 	page := &wire.SubscribeResult{Events: []wire.ActivityParams{}, NextSeq: from}
 	filter := h.filter()
@@ -104,6 +109,7 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 
 // unsubscribe serves agents/unsubscribe. Runs that the client started are still
 // told to their end; nothing of the session comes after the answer otherwise.
+// To unsubscribe where nothing is subscribed to is no error.
 func (h *Handlers) unsubscribe(ctx context.Context, _ struct{}, p *wire.UnsubscribeParams) (*wire.Empty, error) {
 	h.mu.Lock()
 	f := h.followers[stream{h.daemon.Agents.SessionID(p.Session), true}]

@@ -26,12 +26,16 @@ import (
 
 // testJob is one test that is to run.
 type testJob struct {
-	file   *language.TestFile
+	file *language.TestFile
+	// The texts of the project's agents, by the names of their files; shared by its jobs
+	// and only read.
 	agents map[string]string
 	index  int // in the file
 }
 
 // jobs returns the tests that a request means. The error says why none may run.
+// fault.Invalid is a file of tests that has problems, fault.NotFound that there are no
+// such tests, and fault.Denied a folder that is not trusted.
 func (h *Handlers) jobs(ctx context.Context, a *language.Query, p *wire.TestRunParams) (jobs []testJob, err error) {
 	files, agent, err := a.TestsOf(ctx, wire.MethodTestRun, p.URI)
 	if err != nil {
@@ -105,6 +109,8 @@ func (h *Handlers) agentTexts(a *language.Query, f *language.TestFile) (map[stri
 }
 
 // runTests serves agents/test/run.
+// As many tests run at once as there are processors. The answer comes when all have ended;
+// a request that is cancelled has none.
 func (h *Handlers) runTests(ctx context.Context, s *workspace.Snapshot,
 	p *wire.TestRunParams) (*wire.TestRunResult, error) {
 	if h.daemon.RunTest == nil {
@@ -142,6 +148,8 @@ func testTotals(r *wire.TestRunResult) string {
 }
 
 // testRun is one request that runs tests.
+// results and wrong have one place for each job, which only its own goroutine writes until
+// all have ended; mu keeps what is told in the order of done.
 type testRun struct {
 	h      *Handlers
 	a      *language.Query
@@ -234,12 +242,14 @@ func (h *Handlers) beginTests(ctx context.Context, cancel context.CancelFunc, ra
 	return p
 }
 
+// report shows that a test has ended; total is not 0.
 func (p *testProgress) report(name string, done, total int) {
 	if p.on != nil {
 		p.on.Report(fmt.Sprintf("%d/%d %s", done, total, tool.Escape(name)), 100*done/total)
 	}
 }
 
+// end shows what came of all tests. It is called once.
 func (p *testProgress) end(h *Handlers, line string) {
 	if p.on != nil {
 		p.on.End(line)

@@ -15,6 +15,7 @@ import (
 )
 
 // replaySession serves agents/session/replay.
+// Nothing is run: it reads the log.
 func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.ReplayResult, error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	log, err := h.daemon.Agents.Timeline(session)
@@ -77,6 +78,8 @@ func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParam
 }
 
 // exportTrace serves agents/trace/export.
+// A page is written into a file of the daemon's own, which goes with the connection; every other
+// format is in the answer.
 func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult,
 	error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))

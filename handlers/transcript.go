@@ -12,6 +12,8 @@ import (
 
 // transcript is a session for people: what was said, called and answered, as
 // Markdown. It is a view of the log. session is its name, "" for the default one.
+// It reads the log page by page, so a long session needs no more memory than its text. The text
+// is not masked.
 func transcript(log *activity.Log, session string) (string, error) {
 	var b strings.Builder
 	if session == "" {
@@ -135,10 +137,12 @@ func describeContext(b *strings.Builder, e activity.Event) {
 // nameOf is the last part of a URI.
 func nameOf(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
 
+// quote makes a text a quotation of Markdown.
 func quote(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
 }
 
+// firstLine returns the first line of a text that is not blank.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line

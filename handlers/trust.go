@@ -18,6 +18,7 @@ import (
 
 // trust serves agents/trust. What is trusted must be a folder that is there;
 // trust can be taken back from anything, also from what is gone.
+// The URI of an agent file, with trusted, approves that file as it is now.
 func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (any, error) {
 	folder, err := trustPath(wire.MethodTrust, p.URI)
 	switch {
@@ -56,6 +57,7 @@ func trustPath(method, name string) (string, error) {
 }
 
 // getTrust serves agents/trust/get.
+// It reads what the folder brings only where that is asked for.
 func (h *Handlers) getTrust(ctx context.Context, _ struct{}, p *wire.TrustGetParams) (*wire.TrustGetResult, error) {
 	folder, err := trustPath(wire.MethodTrustGet, p.URI)
 	if err != nil {
@@ -150,6 +152,7 @@ func isAgentFile(path string) bool {
 func agentRoot(path string) string { return filepath.Dir(filepath.Dir(filepath.Dir(path))) }
 
 // approveFile approves an agent file of a trusted folder as it is now.
+// A digest that is given must be the file's, so that what was shown is what is approved.
 func (h *Handlers) approveFile(ctx context.Context, path string, digest workspace.Digest) error {
 	folder := agentRoot(path)
 	rel, _ := workspace.Below(folder, path) // it is an agent file's

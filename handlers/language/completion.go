@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// completes says what calls for completion, and that agents are described later.
 func completes(c *protocol.ServerCapabilities) {
 	resolves := true
 	c.CompletionProvider = &protocol.CompletionOptions{
@@ -115,6 +116,8 @@ func oldNeovim(client protocol.ClientInfo) bool {
 	return client.Name == "Neovim" && major == "0" && err == nil && n < 11
 }
 
+// taker returns what the client takes, as it said at the start. What it did not say it
+// does not take.
 func (h *Handlers) taker() taker {
 	t := taker{lazy: true, oneLine: true}
 	c := h.textCaps().Completion
@@ -182,6 +185,7 @@ type toDescribe struct {
 }
 
 // completions puts items into the client's words.
+// An item that cannot be written in the one line that a client takes is left out.
 func (h *Handlers) completions(c Columns, text string, w *language.World, folder string,
 	found language.Completion) *protocol.CompletionList {
 	t := h.taker()
@@ -232,6 +236,7 @@ func (h *Handlers) completions(c Columns, text string, w *language.World, folder
 }
 
 // resolveCompletion serves completionItem/resolve: what an agent is for.
+// An item that carries nothing to look up is answered as it came.
 func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 	i *protocol.CompletionItem) (*protocol.CompletionItem, error) {
 	var of toDescribe

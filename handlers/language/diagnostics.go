@@ -35,7 +35,8 @@ func (h *Handlers) pulls() bool {
 	return asks && again && !h.neovim
 }
 
-// advertiseDiagnostics is the capability of who is asked for findings.
+// advertiseDiagnostics says that findings can be asked for, to a client that is not told
+// them: files depend on each other, and the workspace can be asked about as a whole.
 func (h *Handlers) advertiseDiagnostics(c *protocol.ServerCapabilities) {
 	if h.pulls() {
 		identifier := findingSource
@@ -282,6 +283,7 @@ const maxFindings = 1000
 
 // report makes the report of a file with a text, which is looked at only where the
 // client does not count in UTF-16.
+// Of more than maxFindings the first are told.
 func (a *Query) report(name uri.URI, version *int32, text string, problems []definition.Problem) *report {
 	r := &report{uri: name, version: version, items: []protocol.Diagnostic{}}
 	columns, texts := a.Columns(text), a.texts()
@@ -357,6 +359,7 @@ func tagOf(code string) protocol.DiagnosticTag {
 	return 0
 }
 
+// severity returns the severity as LSP has it: a hint for all but the first three.
 func severity(s definition.Severity) protocol.DiagnosticSeverity {
 	switch s {
 	case definition.Error:
@@ -369,7 +372,9 @@ func severity(s definition.Severity) protocol.DiagnosticSeverity {
 	return protocol.DiagnosticSeverityHint
 }
 
-// diagnostic serves textDocument/diagnostic.
+// diagnostic serves textDocument/diagnostic. A report with the id that the client has
+// already is told as unchanged. So is a document whose text is not known, or is another by
+// now, if the client was told something of it: that stays until it asks again.
 func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.DocumentDiagnosticParams) (protocol.DocumentDiagnosticReport, error) {
 	a, err := h.Query(ctx, s)
@@ -407,10 +412,12 @@ func (h *Handlers) diagnostic(ctx context.Context, s *workspace.Snapshot,
 	return &protocol.RelatedFullDocumentDiagnosticReport{FullDocumentDiagnosticReport: r.full()}, nil
 }
 
+// unchangedReport says that a document's findings are those that the client has by this id.
 func unchangedReport(id string) *protocol.RelatedUnchangedDocumentDiagnosticReport {
 	return &protocol.RelatedUnchangedDocumentDiagnosticReport{UnchangedDocumentDiagnosticReport: stillSo(id)}
 }
 
+// stillSo is unchangedReport without what documents around it have.
 func stillSo(id string) protocol.UnchangedDocumentDiagnosticReport {
 	return protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged),
 		ResultID: id}

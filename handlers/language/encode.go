@@ -12,6 +12,8 @@ import (
 
 // Encode turns the columns of findings, which count UTF-16 units, into those of
 // the encoding that the client asked for.
+// It changes problems in place, so that they must be the caller's own, and may read each file from
+// the disk. A column that is not in its line any more stays as it is.
 func (h *Handlers) Encode(problems []definition.Problem) {
 	encoding := h.Workspace.Snapshot().Encoding()
 	if encoding == workspace.UTF16 {

@@ -19,7 +19,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// explain serves agents/explain.
+// explain serves agents/explain: what an agent really gets (spec 1.8), by its name,
+// the URI of its file, or a text that is to take that file's place. Nothing runs, so
+// an agent of a folder that is not trusted is explained as well.
 func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ExplainParams) (*wire.ExplainResult, error) {
 	a, err := h.Query(ctx, s)
@@ -127,6 +129,7 @@ type circumstances struct {
 	generation uint64             // of the settings
 }
 
+// explainedState is one reading of a file, with what else an explanation depends on.
 type explainedState struct {
 	of *definition.Definition
 	circumstances
@@ -139,6 +142,7 @@ type explanationBasis struct {
 	is       *explanation.Explanation // nil where the file is not compared
 }
 
+// circumstances returns what holds for this query.
 func (a *Query) circumstances() circumstances { return circumstances{a.Catalog, a.generation()} }
 
 // explanationOf returns what an agent gets, made once for each reading of its file.
@@ -153,6 +157,8 @@ func (a *Query) basis(f *language.File) *explanationBasis {
 	return a.h.explanations.bases.get(f.Path, a.circumstances(), func() *explanationBasis { return a.newBasis(f) })
 }
 
+// newBasis reads what basis keeps. Of a folder that is not trusted nothing is
+// compared: nothing of it runs.
 func (a *Query) newBasis(f *language.File) *explanationBasis {
 	known := new(explanationBasis)
 	if a.h.daemon.Trusted(f.Folder) {

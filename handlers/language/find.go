@@ -8,6 +8,8 @@ import (
 
 // Find returns the agent of a name, also one that cannot run: a person who asks
 // for it wants to know why.
+// folder:name is an agent of one workspace folder, by the folder's name or path. The error is
+// fault.NotFound with the reason UnknownAgent, and suggestions in its data.
 func (h *Handlers) Find(catalog *registry.Snapshot, name string) (*registry.Entry, error) {
 	e, err := catalog.Lookup("", name)
 	if err == nil {

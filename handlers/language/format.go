@@ -42,6 +42,8 @@ func (h *Handlers) formats(c *protocol.ServerCapabilities) {
 	}
 }
 
+// registersFormatter reports whether the client can be told later, and for which
+// files, that there is a formatter.
 func (h *Handlers) registersFormatter() bool {
 	f := h.textCaps().Formatting
 	return f != nil && on(f.DynamicRegistration)

@@ -5,6 +5,39 @@
 // A [Query] is one request's view of documents and the catalog of agents. The answers are
 // computed by the pure functions of agents/language; a file here turns them into the words
 // of LSP, and positions into those that the client counts.
+//
+// # Files
+//
+// query.go has a request's view: which file a URI names, its text, and the positions in
+// it. kept.go, testfile.go and explain.go keep what was made of files, so that a key
+// pressed does not read everything again; settingsfile.go does so for settings, whose
+// checking takes longer. diagnostics.go finds what is wrong with files; the client asks
+// for it, or publish.go tells it. refresh.go has the client ask again. The others are
+// named after the method of LSP that they serve. workspaceedit.go, encode.go and
+// markup.go turn edits, findings and texts into what this client takes.
+//
+// # What is kept
+//
+//   - An answer is about one version of a document. What is kept of it (latest) is
+//     dropped when there is a newer one or it was closed, so that a request that comes
+//     late cannot put an older one in its place.
+//   - What depends on more than the text is kept with that: the catalog, which is another
+//     one whenever an agent or trust changes, and a generation, which grows with the
+//     settings, with the tests that were run, and with what routing found out.
+//   - A document whose text got lost (workspace.Document.Lost) has no answers: they would
+//     be about the wrong places.
+//   - No mutex is held while something is computed. What costs most (the index of names,
+//     the calls in a document, the reports of the disk, the check of settings) is
+//     computed by one request for all who want it at that time; of the rest several may
+//     compute the same.
+//
+// # Order of calls
+//
+// [New], then [Handlers.SetClient] and [Handlers.SetDaemon] before the first request is
+// served; what they set is not changed afterwards. [Handlers.Begin] follows when the
+// client is ready. All others may come from any goroutine; what [Handlers.Refresh] and
+// [Handlers.ScheduleCheck] ask for before Begin is done after it. Everything that goes on
+// beside them is in [Config.Work] and ends with the context that New got.
 package language
 
 import (
@@ -28,15 +61,21 @@ import (
 
 // Config is what the handlers need of the connection that they serve.
 type Config struct {
-	Peer      server.Peer
+	// The client.
+	Peer server.Peer
+	// What it has open; only read here.
 	Workspace *workspace.Workspace
-	Now       func() time.Time
-	Log       *slog.Logger
-	Work      *conc.WaitGroup // what goes on beside requests, until the connection ends
+	// The clock; not nil.
+	Now  func() time.Time
+	Log  *slog.Logger
+	Work *conc.WaitGroup // what goes on beside requests, until the connection ends
 	// Catalog returns the agents once they have been read, as they are after all that was
 	// saved before.
+	// The error is ctx's.
 	Catalog func(ctx context.Context) (*registry.Snapshot, error)
 	// ApprovedText returns the text of a file below a folder that the person approved.
+	// folder is canonical; false where none was approved, or its text was not kept. It
+	// must not be nil.
 	ApprovedText func(folder, rel string) ([]byte, bool)
 	// ExpectText is told of a text that an agent file gets by a rename of an agent, which
 	// the person asked for.
@@ -47,6 +86,7 @@ type Config struct {
 
 // Daemon is what is known beside documents. All of it may be called from any goroutine.
 type Daemon struct {
+	// The agents' service: what an agent would get, and how its last run went.
 	Agents *agents.Service
 	// Trusted says whether a folder is (spec 4.4).
 	Trusted func(folder string) bool
@@ -110,6 +150,7 @@ type Handlers struct {
 }
 
 // New returns the handlers of one connection. ctx ends with the connection.
+// Nothing is started, and nothing has to be closed.
 func New(ctx context.Context, config Config) *Handlers {
 	h := &Handlers{Config: config, ctx: ctx}
 	h.checks.making = make(chan struct{}, 1)
@@ -128,6 +169,7 @@ func (h *Handlers) SetClient(info protocol.ClientInfo, client protocol.ClientCap
 func (h *Handlers) SetDaemon(d *Daemon) { h.daemon = d }
 
 // Begin begins to tell the client what it does not ask for, once it is ready.
+// It starts goroutines of [Config.Work].
 func (h *Handlers) Begin() {
 	h.startRefreshing()
 	h.Work.Go(h.registerFormatter)
@@ -138,6 +180,7 @@ func (h *Handlers) Begin() {
 }
 
 // Routes is what is served here.
+// Each of them waits for the agents where it needs them, and gives up with its request.
 func (h *Handlers) Routes() []server.Route {
 	return slices.Concat(h.readingRoutes(), h.editingRoutes(), h.agentRoutes())
 }

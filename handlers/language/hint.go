@@ -9,6 +9,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// advertiseHints says that there are inlay hints.
 func advertiseHints(c *protocol.ServerCapabilities) { c.InlayHintProvider = protocol.Boolean(true) }
 
 // inlayHint serves textDocument/inlayHint: what an agent file does not say itself,

@@ -11,6 +11,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// hovers says that there are hovers.
 func hovers(c *protocol.ServerCapabilities) { c.HoverProvider = protocol.Boolean(true) }
 
 // hover serves textDocument/hover: of agent files, of settings, and of the agent

@@ -38,6 +38,8 @@ const (
 // InlineCommands returns the lines of a document that call an agent (spec 2.10).
 // Agent files have none, since their @name tells the agent of another one, nor has
 // what the daemon shows, which a model wrote.
+// They are kept for the version of the document: the caller changes nothing in the
+// list.
 func (a *Query) InlineCommands(d *workspace.Document) []language.Command {
 	if d.Lost || !strings.Contains(d.Text, "@") {
 		return nil
@@ -236,6 +238,8 @@ func (a *Query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) 
 // MaxTitle is how long a finding is in the title of an action, in characters.
 const MaxTitle = 60
 
+// messageOf returns what a finding says, or its code where it says nothing that can
+// be read.
 func messageOf(d protocol.Diagnostic) string {
 	switch m := d.Message.(type) {
 	case protocol.String:
@@ -306,14 +310,18 @@ func isFixer(text string) bool {
 
 // Where the answer to an inline command goes: the values of agents.inline.answer.
 const (
-	AnswerBeside  = "document"
-	AnswerBelow   = "comment"
+	// A document of its own, which needs nothing of the editor.
+	AnswerBeside = "document"
+	// A comment below the line; needs an editor that applies edits.
+	AnswerBelow = "comment"
+	// In the place of the line, after a review; needs annotations of edits.
 	AnswerInstead = "edit"
 )
 
 // placing is one place, and what it adds to the title of Run.
 type placing struct{ name, title string }
 
+// answerPlaces are all places, in the order in which they are offered.
 var answerPlaces = []placing{
 	{AnswerBeside, ", answer as a document"}, {AnswerBelow, ", answer below the line"},
 	{AnswerInstead, ", answer as an edit"},
@@ -327,6 +335,7 @@ func (h *Handlers) UsualAnswer(folder string) string {
 // AnswerPlace returns where an answer goes that is to go somewhere, in an editor
 // that may not have it, and why not there. An edit is made only where the editor
 // shows it for review first.
+// why is "" where it goes where it was to.
 func (h *Handlers) AnswerPlace(want string) (place, why string) {
 	if want == AnswerInstead {
 		w := h.client.Workspace
@@ -342,6 +351,8 @@ func (h *Handlers) AnswerPlace(want string) (place, why string) {
 }
 
 // CommandsTypedIn returns the commands that a document would have with a text.
+// They are as they were typed, in the order of the text, with which an edit can be
+// tried before it is made.
 func (a *Query) CommandsTypedIn(d *workspace.Document, text string) []string {
 	next := *d
 	next.Text = text
@@ -354,13 +365,15 @@ func (a *Query) CommandsTypedIn(d *workspace.Document, text string) []string {
 
 // InlineOptions is what an action adds to a command.
 type InlineOptions struct {
-	Answer      string            `json:"answer,omitempty"`    // where it goes; absent = as the setting says
-	Selection   *definition.Range `json:"selection,omitempty"` // of the person's
-	Diagnostics json.RawMessage   `json:"diagnostics,omitempty"`
+	Answer    string            `json:"answer,omitempty"`    // where it goes; absent = as the setting says
+	Selection *definition.Range `json:"selection,omitempty"` // of the person's
+	// Findings of others about the line, as LSP has them.
+	Diagnostics json.RawMessage `json:"diagnostics,omitempty"`
 }
 
 // Nearest returns the command of a document that was typed so, of several the one
 // nearest to a line.
+// typed is the command as it was seen, with its @; line is counted from 0.
 func (a *Query) Nearest(d *workspace.Document, typed string, line uint32) (best language.Command, ok bool) {
 	away := func(c language.Command) uint32 {
 		return max(c.Range.Start.Line, line) - min(c.Range.Start.Line, line)

@@ -25,6 +25,8 @@ type latest[V any] struct {
 	of map[uri.URI]V
 }
 
+// get returns what is kept, the zero value for nothing. It may be of an older version: who
+// asks compares.
 func (k *latest[V]) get(d *workspace.Document) V {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,6 +55,7 @@ func (k *latest[V]) turn(w *workspace.Workspace, d *workspace.Document, next fun
 	return v, true
 }
 
+// forget drops what is kept of a document.
 func (k *latest[V]) forget(name uri.URI) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,6 +69,7 @@ type memoEntry[B comparable, V any] struct {
 }
 
 // remember returns what k keeps of a document on this basis, else what build makes.
+// build runs without a lock, so two requests may both call it; an error is not kept.
 func remember[B comparable, V any](k *latest[*memoEntry[B, V]], w *workspace.Workspace, d *workspace.Document,
 	basis B, build func() (V, error)) (V, error) {
 	if known := k.get(d); known != nil && known.basis == basis {
@@ -88,6 +92,8 @@ type memo[B comparable, V any] struct {
 const maxRemembered = 64
 
 // get returns what is kept of a thing on this basis, else what build makes.
+// Like remember it builds without a lock. When it is full it begins anew: that costs a
+// reading, and needs no order of use.
 func (m *memo[B, V]) get(name string, basis B, build func() V) V {
 	m.mu.Lock()
 	known, ok := m.of[name]
@@ -129,6 +135,7 @@ type written struct {
 
 // Release forgets what was made of a document that was closed, or that is open anew.
 // before is the workspace before that.
+// It has to come after the change of the workspace.
 func (h *Handlers) Release(before *workspace.Snapshot, name uri.URI) {
 	if d, open := before.Document(name); open {
 		name = d.URI // as it was spelled when it was opened
@@ -148,6 +155,7 @@ func (w *written) indexOf(catalog *registry.Snapshot) *language.Names {
 
 // Reindex makes the index of a new catalog beside what else goes on, so that the
 // next question need not wait for it. Where nobody ever asked, nobody is waiting.
+// It does not wait.
 func (h *Handlers) Reindex(catalog *registry.Snapshot) {
 	if h.written.index.used() {
 		h.Work.Go(func() { h.written.indexOf(catalog) })

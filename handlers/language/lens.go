@@ -10,6 +10,7 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// advertiseLenses says that there are lenses, each whole at once.
 func advertiseLenses(c *protocol.ServerCapabilities) {
 	later := false
 	c.CodeLensProvider = &protocol.CodeLensOptions{ResolveProvider: &later}

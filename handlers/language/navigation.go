@@ -177,6 +177,7 @@ func (h *Handlers) findSymbols(ctx context.Context, s *workspace.Snapshot,
 	return list, nil
 }
 
+// navigates says what can be looked up.
 func navigates(c *protocol.ServerCapabilities) {
 	c.DefinitionProvider = protocol.Boolean(true)
 	c.ReferencesProvider = protocol.Boolean(true)

@@ -41,6 +41,7 @@ func (h *Handlers) scheduleChecks() {
 
 // ScheduleCheck schedules a check of the findings where a document that changed can have some:
 // an agent file, a settings file or a file of tests.
+// It does not wait, and looks at no file.
 func (h *Handlers) ScheduleCheck(name uri.URI) {
 	if h.findable(name) {
 		h.scheduleChecks()
@@ -60,6 +61,7 @@ func (h *Handlers) findable(name uri.URI) bool {
 }
 
 // publish tells findings whenever they may be others, until the connection ends.
+// It is the only goroutine that looks at publisher.told.
 func (h *Handlers) publish() {
 	for {
 		select {

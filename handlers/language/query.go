@@ -33,14 +33,17 @@ type Knowledge struct {
 	Installed definition.Installed
 	// Generation grows when any of it may answer differently than before.
 	Generation func() uint64
-	Table      *model.Table
-	Servers    func(folder string) []language.Server // of the setting mcpServers
-	Home       string                                // the person's folder; their agents are in its agents
-	Settings   string                                // the person's own settings file
+	// The models that there are; nil = not known.
+	Table    *model.Table
+	Servers  func(folder string) []language.Server // of the setting mcpServers
+	Home     string                                // the person's folder; their agents are in its agents
+	Settings string                                // the person's own settings file
 }
 
 // Query is one request's view of documents and the catalog of agents: all documents as they
 // were when the request came, and the catalog as it was when it was asked for.
+// It is made for one request, may be used from several goroutines, and needs no
+// closing.
 type Query struct {
 	Snapshot *workspace.Snapshot
 	Catalog  *registry.Snapshot // nil in a query of QueryFiles
@@ -49,6 +52,7 @@ type Query struct {
 }
 
 // Query waits for the catalog of agents.
+// The error is ctx's.
 func (h *Handlers) Query(ctx context.Context, s *workspace.Snapshot) (*Query, error) {
 	catalog, err := h.Catalog(ctx)
 	if err != nil {
@@ -60,6 +64,7 @@ func (h *Handlers) Query(ctx context.Context, s *workspace.Snapshot) (*Query, er
 }
 
 // QueryFiles returns a query that does not know the agents, and waits for nothing.
+// Its Catalog is nil: what needs agents has to be asked of a query of Query.
 func (h *Handlers) QueryFiles(s *workspace.Snapshot) *Query {
 	return &Query{h: h, Snapshot: s, encoding: s.Encoding()}
 }
@@ -136,6 +141,7 @@ func (a *Query) read(d *workspace.Document, path string, place registry.Place) *
 	return file
 }
 
+// open reads a text as an agent file, and keeps nothing of it.
 func (a *Query) open(name uri.URI, path string, place registry.Place, text string) *language.File {
 	k := a.h.daemon.Knowledge
 	return language.Open(definition.Source{
@@ -145,6 +151,9 @@ func (a *Query) open(name uri.URI, path string, place registry.Place, text strin
 }
 
 // DiskText returns the text of a file on the disk, as the catalog reads it.
+// It is cut one byte beyond what an agent file may have, which is then found to be
+// too large. It is false for what is no regular file or is not there; no pipe is
+// waited for.
 func DiskText(path string) (string, bool) { return readDisk(path, maxAgentFile) }
 
 // maxSettingsFile is how much of a settings file is read: one byte more than one
@@ -167,7 +176,7 @@ func readDisk(path string, limit int64) (string, bool) {
 	return string(data[:n]), true
 }
 
-// agentFiles yields the open documents that are agent files, by URI.
+// agentFiles returns the open documents that are agent files, by URI.
 func (a *Query) agentFiles() []*language.File {
 	var list []*language.File
 	for d := range a.Snapshot.Documents() {
@@ -195,6 +204,8 @@ func (a *Query) FolderOf(name uri.URI) string {
 }
 
 // World returns what is known for a file of a workspace folder, "" for none.
+// It is for this request: what it has is as it is now. Its fields may be set anew,
+// its lists are shared.
 func (a *Query) World(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
@@ -236,6 +247,8 @@ func (h *Handlers) toolsKnown() []language.Tool {
 	return h.written.tools
 }
 
+// toolsOffered makes what toolsKnown keeps: the daemon's own tools, which do not
+// change while it runs.
 func (h *Handlers) toolsOffered() []language.Tool {
 	aliases := map[string][]string{}
 	for _, n := range definition.ToolNames() {
@@ -265,6 +278,8 @@ func toolOffered(t tool.Tool, aliases []string) language.Tool {
 
 // URI returns the URI of a path as the client would spell it: below a workspace
 // folder that is a link, by the link; as it is open, where it is.
+// Clients compare URIs as texts, so a file that is open must be called as they call
+// it.
 func (a *Query) URI(path string) string {
 	if d, ok := a.Snapshot.DocumentAt(path); ok {
 		return string(d.URI)
@@ -355,7 +370,8 @@ type Columns struct {
 	encoding workspace.Encoding
 }
 
-// columnsOf returns the columns of a text.
+// Columns returns what converts positions in a text. A client that counts in UTF-16
+// needs no conversion, and then the text is not looked at.
 func (a *Query) Columns(text string) Columns {
 	c := Columns{encoding: a.encoding}
 	if a.encoding != workspace.UTF16 {
@@ -369,12 +385,13 @@ func (c Columns) Out(r definition.Range) protocol.Range {
 	return protocol.Range{Start: c.positionOut(r.Start), End: c.positionOut(r.End)}
 }
 
-// Encode is out for ranges of the daemon's own methods.
+// Encode is Out for ranges of the daemon's own methods.
 func (c Columns) Encode(r definition.Range) definition.Range {
 	to := c.Out(r)
 	return definition.Range{Start: definition.Position(to.Start), End: definition.Position(to.End)}
 }
 
+// positionOut is Out of one position.
 func (c Columns) positionOut(p definition.Position) protocol.Position {
 	to := c.convert(workspace.Position{Line: p.Line, Character: p.Character}, workspace.UTF16, c.encoding)
 	return protocol.Position{Line: to.Line, Character: to.Character}
@@ -386,11 +403,14 @@ func (c Columns) in(r protocol.Range) definition.Range {
 	return definition.Range{Start: c.positionIn(r.Start), End: c.positionIn(r.End)}
 }
 
+// positionIn is in of one position.
 func (c Columns) positionIn(p protocol.Position) definition.Position {
 	to := c.convert(workspace.Position{Line: p.Line, Character: p.Character}, c.encoding, workspace.UTF16)
 	return definition.Position{Line: to.Line, Character: to.Character}
 }
 
+// convert turns a position from one encoding into another; one of a line that there
+// is not stays as it is.
 func (c Columns) convert(p workspace.Position, from, to workspace.Encoding) workspace.Position {
 	if from == to {
 		return p
@@ -412,6 +432,7 @@ type texts struct {
 	known map[string]Columns
 }
 
+// texts returns what converts the places of one answer. It is for one goroutine.
 func (a *Query) texts() *texts { return &texts{a, map[string]Columns{}} }
 
 // of returns the columns of the file that a URI names.

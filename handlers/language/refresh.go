@@ -18,6 +18,7 @@ type refresher struct {
 // Refresh has the client ask again for what it shows of agents: the agents, the
 // settings or trust may be other than before. It never waits, and what happens
 // while the client is being told is told once.
+// It may be called from any goroutine.
 func (h *Handlers) Refresh() {
 	h.scheduleChecks()
 	for _, r := range h.refreshers {

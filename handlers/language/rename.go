@@ -50,6 +50,9 @@ func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot,
 // For a client that renames no files the edit has the texts alone: all agents work
 // as before, and the person is told that the file keeps its name, which is a
 // warning and no more.
+// The errors are fault.Denied (no name of an agent here), fault.Invalid with the reason
+// Refused (the name cannot be had), and fault.Stale with that reason for a document whose
+// text got lost.
 func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) {
 	if err := h.QueryFiles(s).checkKnown(p.TextDocument.URI); err != nil {
@@ -240,6 +243,7 @@ func willRename(c *protocol.ServerCapabilities) {
 }
 
 // withEdits returns a text with edits of it, none of which overlap.
+// It sorts edits in place.
 func withEdits(text string, edits []language.Edit) string {
 	index := definition.NewIndex(text)
 	slices.SortFunc(edits, func(x, y language.Edit) int { return index.Offset(y.Range.Start) - index.Offset(x.Range.Start) })

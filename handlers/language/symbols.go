@@ -18,17 +18,21 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// advertiseSymbols says that there is an outline.
 func advertiseSymbols(c *protocol.ServerCapabilities) {
 	c.DocumentSymbolProvider = protocol.Boolean(true)
 }
 
+// folds says that there are ranges to fold.
 func folds(c *protocol.ServerCapabilities) { c.FoldingRangeProvider = protocol.Boolean(true) }
 
+// advertiseLinks says that there are links, each whole at once.
 func advertiseLinks(c *protocol.ServerCapabilities) {
 	later := false
 	c.DocumentLinkProvider = &protocol.DocumentLinkOptions{ResolveProvider: &later}
 }
 
+// advertiseColors says that there are colours.
 func advertiseColors(c *protocol.ServerCapabilities) { c.ColorProvider = protocol.Boolean(true) }
 
 // partKinds are what the parts of a file are shown as.

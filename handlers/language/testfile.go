@@ -32,8 +32,10 @@ const maxTestFile = 4<<20 + 1
 func testText(path string) (string, bool) { return readDisk(path, maxTestFile) }
 
 // TestFile is a file of tests, read.
+// It is shared by all who ask about the same text, and not changed.
 type TestFile struct {
 	*agenttest.Document
+	// As the client spells it.
 	URI    uri.URI
 	Path   string // canonical
 	Folder string // whose agents it is about, canonical; "" = there is none
@@ -225,9 +227,10 @@ func lensesOut(c Columns, lenses []language.Lens) ([]protocol.CodeLens, error) {
 // testsKept is what is kept of files of tests: as they were read last, and what their last
 // run found, by path.
 type testsKept struct {
-	mu         sync.Mutex
-	open       map[string]*agenttest.Document
-	outcomes   map[string]*testOutcome
+	mu       sync.Mutex
+	open     map[string]*agenttest.Document
+	outcomes map[string]*testOutcome
+	// Grows with each outcome, so that findings are made anew.
 	generation uint64
 }
 
@@ -259,6 +262,7 @@ func (k *testsKept) read(path, text string) *agenttest.Document {
 }
 
 // failuresOf returns what the last run of a file found, if its text is still the same.
+// They are sorted by line.
 func (k *testsKept) failuresOf(path, text string) (problems []definition.Problem) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -275,6 +279,8 @@ func (k *testsKept) failuresOf(path, text string) (problems []definition.Problem
 
 // NoteTest keeps what a test of a file failed at, to be told as findings; nothing for one
 // that passed.
+// The client is told at the next [Handlers.Refresh]. What was kept of another text of the
+// file is dropped: its places do not hold any more.
 func (h *Handlers) NoteTest(f *TestFile, test string, problems []definition.Problem) {
 	h.tests.note(f.Path, f.Text, test, problems)
 }

@@ -15,6 +15,8 @@ import (
 )
 
 // listTests serves agents/test/list.
+// A file that has something wrong is listed with what that is, unless the tests of one agent are
+// asked for.
 func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot,
 	p *wire.TestListParams) (*wire.TestListResult, error) {
 	a := h.QueryFiles(s)
@@ -48,6 +50,7 @@ func NewTestCase(c Columns, t agenttest.Test) wire.TestCase {
 
 // TestsOf returns the files of tests that a URI means: itself, those in the folder of an
 // agent, whose name is agent then, or with "" all in the workspace.
+// The person's own agents have no tests, which is no error. Any other URI is bad params of method.
 func (a *Query) TestsOf(ctx context.Context, method, name string) (files []*TestFile, agent string, err error) {
 	if name == "" {
 		files, err := a.allTests(ctx)

@@ -11,6 +11,8 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// advertiseTokens says which types of tokens there are: their numbers in answers
+// are places in these lists.
 func advertiseTokens(c *protocol.ServerCapabilities) {
 	c.SemanticTokensProvider = &protocol.SemanticTokensOptions{
 		Legend: protocol.SemanticTokensLegend{TokenTypes: language.TokenTypes(),
@@ -33,6 +35,8 @@ func (h *Handlers) semanticTokensRange(ctx context.Context, s *workspace.Snapsho
 	return h.tokens(ctx, s, p.TextDocument, &p.Range)
 }
 
+// tokens returns the tokens of a file, nil for what is no agent file; in narrows
+// them to lines, nil is all of it.
 func (h *Handlers) tokens(ctx context.Context, s *workspace.Snapshot, of protocol.TextDocumentIdentifier,
 	in *protocol.Range) (*protocol.SemanticTokens, error) {
 	f, ok := h.QueryFiles(s).file(of.URI)

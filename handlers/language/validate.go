@@ -45,6 +45,9 @@ type Validations []validated
 
 // Reports validates the agent of a name, the file of a URI, or all agents that
 // have a file, by scope and name.
+// file comes before name. The errors are fault.NotFound, fault.Invalid for a built-in
+// agent that has no file, bad params for what is no URI, and fault.Stale where the
+// editor has a text that is not known: nothing is judged by another one.
 func (h *Handlers) Reports(ctx context.Context, s *workspace.Snapshot, name, file string) (Validations, error) {
 	a, err := h.Query(ctx, s)
 	if err != nil {
@@ -194,6 +197,8 @@ func (a *Query) anew(f *language.File) *language.File {
 }
 
 // AnyFile returns the file of a URI as an agent's, wherever it lies.
+// An agent file is read anew. The errors are bad params of method for what is no
+// file's URI, fault.NotFound, and fault.Stale for a document whose text got lost.
 func (a *Query) AnyFile(method, name string) (*language.File, error) {
 	if f, ok := a.file(uri.URI(name)); ok {
 		return a.anew(f), nil
@@ -227,6 +232,7 @@ func (a *Query) AnyFile(method, name string) (*language.File, error) {
 }
 
 // Result is the reports as the wire has them.
+// Columns are in the client's encoding, and no list is null.
 func (reports Validations) Result() *wire.ValidateResult {
 	result := &wire.ValidateResult{Results: []wire.Validation{}}
 	for _, r := range reports {
@@ -250,6 +256,7 @@ func (reports Validations) Result() *wire.ValidateResult {
 
 // Line is what a person is told where no document can be shown: not every
 // client's messages have lines.
+// It is safe to be shown.
 func (reports Validations) Line() string {
 	switch len(reports) {
 	case 0:
@@ -272,6 +279,7 @@ func (reports Validations) Line() string {
 
 // Text is what a person is shown: of several files a line each, then
 // those that are not valid in full.
+// It ends with a line end, and is safe to be shown.
 func (reports Validations) Text() string {
 	var b strings.Builder
 	switch len(reports) {

@@ -114,6 +114,7 @@ func (h *Handlers) documentChanges() bool {
 
 // EditsFiles reports whether the client makes an operation on files that is part of
 // an edit.
+// kind is create, rename or delete.
 func (h *Handlers) EditsFiles(kind protocol.ResourceOperationKind) bool {
 	w := h.client.Workspace
 	return w != nil && w.WorkspaceEdit != nil && slices.Contains(w.WorkspaceEdit.ResourceOperations, kind)

@@ -23,6 +23,8 @@ func (Codec) Marshal(v any) ([]byte, error) {
 
 // Unmarshal implements [jsonrpc2.Codec].
 // What v gets does not share data's memory. A member that v lacks is ignored.
+// Texts and raw JSON in v may share one copy of the whole message, which lives
+// as long as any of them: clone what outlives a request.
 func (Codec) Unmarshal(data []byte, v any) error {
 	if raw, ok := v.(*jsonrpc2.RawMessage); ok {
 		*raw = append((*raw)[:0], data...)
