@@ -17,7 +17,22 @@ func (r *reader) doubts() {
 	if r.Dialect == Agentls {
 		r.lacksTools("subagents", len(r.Subagents) > 0, "delegate_to_agent")
 		r.lacksTools("memory", r.Memory != nil, "store_memory", "recall_memory")
+		r.lacksServerTools()
 	}
+}
+
+// lacksServerTools reports mcp.servers where the list of tools has none of a server.
+func (r *reader) lacksServerTools() {
+	k, _ := r.keyOf("mcp")
+	if k == nil || len(r.MCPServers) == 0 || !r.Tools.Given || slices.ContainsFunc(r.Tools.Allow, func(p string) bool {
+		return strings.HasPrefix(p, "mcp.") || MatchTool(p, "mcp.x.x")
+	}) {
+		return
+	}
+	server := r.MCPServers[0]
+	r.report("agent/no-effect", Warning, k.start, k.end,
+		fmt.Sprintf("mcp.servers has no effect without tools of a server in tools.allow; add mcp.%s.*, or remove mcp.",
+			strings.ReplaceAll(server, "*", "SERVER")))
 }
 
 // lacksTools reports a field that needs one of some tools, where the lists of tools leave

@@ -41,6 +41,9 @@ func TestDoubts(t *testing.T) {
 		{"tools: {allow: [ls]}\n‹memory›: {enabled: true}\n", "no-effect warning", "without the tool store_memory or recall_memory"},
 		{"tools: {allow: [recall_memory, 'delegate*']}\nsubagents: ['*']\nmemory: {enabled: true}\n", "", ""},
 		{"tools: {deny: [ls]}\nsubagents: [b]\n", "", ""},
+		{"tools: {allow: [ls]}\n‹mcp›: {servers: [github]}\n", "no-effect warning", "add mcp.github.*, or remove mcp"},
+		{"tools: {allow: [mcp.github.create_issue]}\nmcp: {servers: [github]}\n", "", ""},
+		{"tools: {allow: ['*']}\nmcp: {servers: [github]}\n", "", ""},
 		{"‹scope: system›\n", "type warning", "so its scope is project, not system"},
 	} {
 		src := head + c.fields + "---\nx\n"
