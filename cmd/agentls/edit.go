@@ -157,19 +157,16 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 	}
 	name, ok := workspace.Below(folder, real)
 	if !ok {
-		return "", "", fmt.Errorf("%s leads out of its workspace folder, so it is not followed; copy the file, or see to %s itself", displayPath(path), tool.Escape(real))
+		return "", "", fmt.Errorf("%s leads out of its workspace folder, so it is not followed; copy the file, or see to %s itself", place(tool.URI(path)), tool.Escape(real))
 	}
 	return folder, name, nil
 }
-
-// displayPath is a path for people: relative to here where it lies below.
-func displayPath(path string) string { return tool.Escape(localName(tool.URI(path))) }
 
 // keep keeps the text of a person that could not be written.
 func keep(name, text string, why error) error {
 	reason := fault.Message(why)
 	if fault.KindOf(why) == fault.Stale {
-		reason = displayPath(name) + " was changed by another program while you edited it"
+		reason = tool.Escape(name) + " was changed by another program while you edited it"
 	}
 	f, err := os.CreateTemp("", "agentls-*-"+filepath.Base(name)) // 0600
 	if err != nil {

@@ -133,9 +133,9 @@ func printExport(out io.Writer, r exportReport) {
 		case f.Path == "":
 			fmt.Fprintf(out, "%-9s %s\n", f.Status, tool.Escape(f.Name))
 		case !f.Written:
-			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), tool.Escape(localName(f.URI)))
+			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), place(f.URI))
 		default:
-			fmt.Fprintf(out, "%-9s %s → %s\n", f.Status, tool.Escape(f.Name), tool.Escape(localName(f.URI)))
+			fmt.Fprintf(out, "%-9s %s → %s\n", f.Status, tool.Escape(f.Name), place(f.URI))
 		}
 		printLosses(out, f.Losses)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,11 +51,7 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 			if p.Name == "" && p.Run == "" {
 				return usage{errors.New("missing agent; try agentls graph visualize NAME")}
 			}
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.GraphResult
-				if err := conn.Call(ctx, wire.MethodGraphGet, &p, &r); err != nil {
-					return err
-				}
+			return request(c, std, wire.MethodGraphGet, &p, false, func(r *wire.GraphResult) error {
 				if p.Format == "text" { // names and conditions are a file's
 					r.Drawing = tool.EscapeLines(r.Drawing) + "\n"
 				}

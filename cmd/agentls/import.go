@@ -208,9 +208,9 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 			}
 			fmt.Fprintf(out, "  %-9s %s\n", f.Status, reason)
 		case f.There:
-			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, tool.Escape(localName(f.URI)))
+			fmt.Fprintf(out, "  %-9s %s → %s\n", "unchanged", file, place(f.URI))
 		default:
-			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, tool.Escape(localName(f.URI)))
+			fmt.Fprintf(out, "  %-9s %s → %s\n", f.Status, file, place(f.URI))
 		}
 		for _, text := range f.Repaired {
 			fmt.Fprintf(out, "            repaired: %s\n", tool.Escape(text))

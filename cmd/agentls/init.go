@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/wire"
@@ -82,9 +81,7 @@ func setUp(ctx context.Context, conn *connection, std streams, p wire.CreatePara
 	question := fmt.Sprintf("Trust %s, so that its agents run? They ask before they change something. [Y/n] ",
 		tool.Escape(folder))
 	if untrusted && asks.there && asks.yes(ctx, question, true) {
-		trusted := true
-		if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)),
-			Trusted: &trusted}, nil); err != nil {
+		if err := conn.setTrust(ctx, folder, wire.TrustParams{Trusted: new(true)}); err != nil {
 			return err
 		}
 		untrusted = false

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/tool"
-	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/wire"
 )
 
@@ -29,28 +26,13 @@ func listCommand(std streams) *cobra.Command {
 			if format != "table" && format != "json" {
 				return usage{fmt.Errorf("invalid --format %q; use table or json", format)}
 			}
-			config, err := base(std)
-			if err != nil {
-				return err
-			}
-			config.Brief = true
-			conn, err := connect(c.Context(), config, ".", client.Config{})
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
 			p := &wire.ListParams{}
 			if scope != "all" {
 				p.Scope = scope
 			}
-			var result wire.ListResult
-			if err := conn.Call(c.Context(), wire.MethodList, p, &result); err != nil {
-				return err
-			}
-			if format == "json" || asJSON {
-				return printJSON(std.out, result)
-			}
-			return printAgents(std.out, result, scope)
+			return request(c, std, wire.MethodList, p, format == "json" || asJSON, func(r *wire.ListResult) error {
+				return printAgents(std.out, *r, scope)
+			})
 		},
 	}
 	c.Flags().StringVar(&scope, "scope", "all", "global, project or all")
@@ -240,19 +222,4 @@ func explain(uri string, line, character uint32, message string) string {
 }
 
 // place returns the path of a file URI, as short as it can be named from here.
-func place(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil {
-		return tool.Escape(uri)
-	}
-	path := filepath.FromSlash(u.Path)
-	if wd, err := os.Getwd(); err == nil {
-		if real, err := filepath.EvalSymlinks(wd); err == nil {
-			wd = real
-		}
-		if rel, err := filepath.Rel(wd, path); err == nil && !strings.HasPrefix(rel, "..") {
-			path = rel
-		}
-	}
-	return tool.Escape(path)
-}
+func place(uri string) string { return tool.Escape(localName(uri)) }

@@ -30,16 +30,8 @@ runs servers of its own.`,
 	list := &cobra.Command{
 		Use: "list", Short: "List the servers and what they offered last", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				all, err := conn.servers(ctx)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(std.out, wire.MCPListResult{Servers: all})
-				}
-				return printServers(std.out, all)
-			})
+			return request(c, std, wire.MethodMCPList, &wire.MCPListParams{}, asJSON,
+				func(r *wire.MCPListResult) error { return printServers(std.out, r.Servers) })
 		},
 	}
 	test := &cobra.Command{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,17 +28,10 @@ your agents share. --all shows what belongs to other workspaces too.`,
 	list := &cobra.Command{
 		Use: "list", Short: "List stores and their newest records", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.MemoryListResult
-				if err := conn.Call(ctx, wire.MethodMemoryList,
-					&wire.MemoryListParams{Store: store, All: all, Cursor: cursor}, &r); err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(std.out, r)
-				}
+			p := &wire.MemoryListParams{Store: store, All: all, Cursor: cursor}
+			return request(c, std, wire.MethodMemoryList, p, asJSON, func(r *wire.MemoryListResult) error {
 				printProblems(std.err, r.Problems)
-				return printMemory(std.out, &r)
+				return printMemory(std.out, r)
 			})
 		},
 	}
@@ -48,16 +40,8 @@ your agents share. --all shows what belongs to other workspaces too.`,
 	search := &cobra.Command{
 		Use: "search QUERY", Short: "Find records by their words", Args: arguments(1, maxWords),
 		RunE: func(c *cobra.Command, args []string) error {
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.MemorySearchResult
-				if err := conn.Call(ctx, wire.MethodMemorySearch,
-					&wire.MemorySearchParams{Query: strings.Join(args, " "), Store: store, All: all,
-						Limit: limit}, &r); err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(std.out, r)
-				}
+			p := &wire.MemorySearchParams{Query: strings.Join(args, " "), Store: store, All: all, Limit: limit}
+			return request(c, std, wire.MethodMemorySearch, p, asJSON, func(r *wire.MemorySearchResult) error {
 				printProblems(std.err, r.Problems)
 				if len(r.Records) == 0 {
 					_, err := fmt.Fprintln(std.out, "Nothing found.")
@@ -98,15 +82,8 @@ sessions keep what was said in them.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.MemoryDeleteResult
-				if err := conn.Call(ctx, wire.MethodMemoryDelete,
-					&wire.MemoryDeleteParams{Store: *store, Keys: args, All: whole}, &r); err != nil {
-					return err
-				}
-				if *asJSON {
-					return printJSON(std.out, r)
-				}
+			p := &wire.MemoryDeleteParams{Store: *store, Keys: args, All: whole}
+			return request(c, std, wire.MethodMemoryDelete, p, *asJSON, func(r *wire.MemoryDeleteResult) error {
 				if r.Deleted == 0 && !whole {
 					return fmt.Errorf("nothing is stored under %s in %s; see `agentls memory list`",
 						tool.Escape(strings.Join(args, ", ")), tool.Escape(*store))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,16 +15,8 @@ import (
 func permissionsCommand(std streams) *cobra.Command {
 	var asJSON bool
 	list := func(c *cobra.Command, _ []string) error {
-		return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-			var all wire.PermissionsListResult
-			if err := conn.Call(ctx, wire.MethodPermissionsList, &wire.PermissionsListParams{}, &all); err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(std.out, all)
-			}
-			return printPermissions(std.out, all.Permissions)
-		})
+		return request(c, std, wire.MethodPermissionsList, &wire.PermissionsListParams{}, asJSON,
+			func(r *wire.PermissionsListResult) error { return printPermissions(std.out, r.Permissions) })
 	}
 	c := &cobra.Command{
 		Use: "permissions", Short: "List what you allowed always in this folder, or forget it",
@@ -46,15 +37,8 @@ about any more. What was allowed for one run or session ended with it.`,
 		Use: "forget ID", Short: "Ask again about what was allowed always", Args: arguments(1, 1),
 		ValidArgsFunction: completePermissions,
 		RunE: func(c *cobra.Command, args []string) error {
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.PermissionsForgetResult
-				if err := conn.Call(ctx, wire.MethodPermissionsForget,
-					&wire.PermissionsForgetParams{ID: args[0]}, &r); err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(std.out, r)
-				}
+			p := &wire.PermissionsForgetParams{ID: args[0]}
+			return request(c, std, wire.MethodPermissionsForget, p, asJSON, func(r *wire.PermissionsForgetResult) error {
 				if !r.Forgotten {
 					return fmt.Errorf("nothing is allowed under %s; see `agentls permissions list`",
 						tool.Escape(args[0]))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -31,16 +30,8 @@ Nothing runs. The model is asked where the strategy needs it.`,
 				return usage{fmt.Errorf("%s %w", map[string]string{"input": "INPUT",
 					"strategy": "--strategy"}[at], err)}
 			}
-			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
-				var r wire.RouteResult
-				if err := conn.Call(ctx, wire.MethodRoute, &p, &r); err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(std.out, r)
-				}
-				return printRoute(std.out, &r)
-			})
+			return request(c, std, wire.MethodRoute, &p, asJSON,
+				func(r *wire.RouteResult) error { return printRoute(std.out, r) })
 		},
 	}
 	c.Flags().StringVar(&p.Strategy, "strategy", "", "rule, llm or hybrid; without it, the settings'")

@@ -109,6 +109,20 @@ func withClient(ctx context.Context, std streams, handler client.Config,
 	return do(ctx, conn)
 }
 
+// request asks a daemon of this folder, and prints its result: as JSON, or by show.
+func request[R any](c *cobra.Command, std streams, method string, params any, asJSON bool, show func(*R) error) error {
+	return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+		r := new(R)
+		if err := conn.Call(ctx, method, params, r); err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(std.out, r)
+		}
+		return show(r)
+	})
+}
+
 // printJSON prints a value for machines, in a form that people can read.
 func printJSON(out io.Writer, value any) error {
 	enc := json.NewEncoder(out)

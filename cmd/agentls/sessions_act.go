@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -413,8 +414,8 @@ func localName(u string) string {
 		return u
 	}
 	if folder, err := here(); err == nil {
-		if rest, ok := strings.CutPrefix(path, folder+"/"); ok {
-			return rest
+		if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+			return rel
 		}
 	}
 	return path

@@ -15,7 +15,6 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/agenttest"
 	"github.com/agentls/agentls/agents/tool"
@@ -383,5 +382,5 @@ func messagePath(path string) string {
 	if err != nil {
 		return tool.Escape(path)
 	}
-	return place(string(uri.File(abs)))
+	return place(tool.URI(abs))
 }

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/client"
@@ -61,8 +60,7 @@ func trustCommand(std streams) *cobra.Command {
 			case list:
 				err = listTrust(c.Context(), std.out, conn, folder)
 			case forget:
-				if err = conn.Call(c.Context(), wire.MethodTrust,
-					&wire.TrustParams{URI: string(uri.File(folder)), Forget: true}, nil); err == nil {
+				if err = conn.setTrust(c.Context(), folder, wire.TrustParams{Forget: true}); err == nil {
 					_, err = fmt.Fprintf(std.out, "What was decided about %s is forgotten.\n", tool.Escape(folder))
 				}
 			default:
@@ -111,8 +109,14 @@ func trustTarget(arg string) (folder, file string, err error) {
 func (c *connection) trustIn(ctx context.Context, path string, items, texts bool) (*wire.TrustGetResult, error) {
 	r := new(wire.TrustGetResult)
 	err := c.Call(ctx, wire.MethodTrustGet,
-		&wire.TrustGetParams{URI: string(uri.File(path)), Items: items, Texts: texts}, r)
+		&wire.TrustGetParams{URI: tool.URI(path), Items: items, Texts: texts}, r)
 	return r, err
+}
+
+// setTrust decides about a folder, or an agent file.
+func (c *connection) setTrust(ctx context.Context, path string, p wire.TrustParams) error {
+	p.URI = tool.URI(path)
+	return c.Call(ctx, wire.MethodTrust, &p, nil)
 }
 
 // giveTrust trusts a folder as it is, or takes that back.
@@ -121,8 +125,7 @@ func giveTrust(ctx context.Context, out io.Writer, conn *connection, folder stri
 	if trusted {
 		before, _ = conn.trustIn(ctx, folder, true, false) // what cannot be read is an error of what follows
 	}
-	p := &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &trusted}
-	if err := conn.Call(ctx, wire.MethodTrust, p, nil); err != nil {
+	if err := conn.setTrust(ctx, folder, wire.TrustParams{Trusted: &trusted}); err != nil {
 		return err
 	}
 	if !trusted {
@@ -166,7 +169,7 @@ func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *term
 	if ctx.Err() != nil {
 		return exit{exitInterrupted}
 	}
-	return conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(folder)), Trusted: &yes}, nil)
+	return conn.setTrust(ctx, folder, wire.TrustParams{Trusted: &yes})
 }
 
 // listTrust shows what a folder brings, and decides nothing.

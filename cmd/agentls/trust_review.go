@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-	"go.lsp.dev/uri"
 	"golang.org/x/term"
 
 	"github.com/agentls/agentls/agents/tool"
@@ -47,8 +46,7 @@ func approveAgent(ctx context.Context, std streams, conn *connection, file strin
 		_, err := fmt.Fprintln(std.out, "Nothing was approved.")
 		return err
 	}
-	if err := conn.Call(ctx, wire.MethodTrust, &wire.TrustParams{URI: string(uri.File(file)), Trusted: new(true),
-		Digest: item.Digest}, nil); err != nil {
+	if err := conn.setTrust(ctx, file, wire.TrustParams{Trusted: new(true), Digest: item.Digest}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, "%s is approved.\n", name)

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"go.lsp.dev/uri"
 
 	"github.com/agentls/agentls/agents/language"
 	"github.com/agentls/agentls/agents/tool"
@@ -35,7 +34,7 @@ func validateCommand(std streams) *cobra.Command {
 						if err != nil {
 							return err
 						}
-						p.Name, p.URI = "", string(uri.File(path))
+						p.Name, p.URI = "", tool.URI(path)
 					}
 				}
 				return validate(ctx, conn, std.out, p, asJSON)
