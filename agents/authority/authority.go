@@ -15,11 +15,14 @@
 //
 // # What is not said
 //
-// Only what a run goes by is explained. Hooks, a sandbox's rules and the state of a
-// server are not there before they have an effect.
+// Only what a run goes by is explained. Hooks and servers are named, with what is
+// known of their state; what a hook answers, which tools a server will bring and what
+// a sandbox's rules forbid is not known before it happens.
 //
-// Everything is a pure function of its input. The package imports definition,
-// model, tool and guard; it reads no file.
+// Everything is a pure function of its input, and reads no file.
+//
+// TestEveryCallIsExplained and TestRunsGoByTheirExplanation of package agents hold that
+// a run and its explanation agree.
 package authority
 
 import (
@@ -40,7 +43,8 @@ const (
 	UnreviewedTaskTime  = 10 * time.Minute
 )
 
-// List is a list of names and globs of tools, and where it is written.
+// List is a list of names and globs of tools, and where it is written. Names are as
+// written there: names of other tools are read in their canonical form too.
 type List struct {
 	Names  []string
 	Origin Origin
@@ -54,7 +58,8 @@ type Server struct {
 }
 
 // Input is what an explanation is made of. File is required; what is zero makes
-// the explanation the stricter one, or leaves its part out.
+// the explanation the stricter one, or leaves its part out. It is not changed, and what
+// it points to is only read.
 type Input struct {
 	File       *definition.Definition // as the agent's file says it
 	Definition *definition.Definition // with the overrides of the settings merged over it; nil = File

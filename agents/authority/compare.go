@@ -10,7 +10,9 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// Difference is how the power of an agent changes (spec 1.8, 4.2).
+// Difference is how the power of an agent changes (spec 1.8, 4.2). A person is shown it
+// before a file's new text is approved, so what gives power must never be missing in
+// it.
 type Difference struct {
 	Grows bool     `json:"grows"` // one of the changes does
 	Lines []Change `json:"lines"` // what gives power first
@@ -67,7 +69,8 @@ func (d Difference) Text() string {
 // but for models and conditions, of which neither may be the lesser one.
 //
 // What one cannot say takes the strict side: an entry of a list about tools that
-// are not registered counts as power, and so does a model without a price.
+// are not registered counts as power, and so does a model without a price. It changes
+// neither.
 func Compare(a, b *Explanation) Difference {
 	c := &comparing{}
 	c.runs(a, b)
@@ -111,6 +114,7 @@ type comparing struct {
 	field, name string // of the changes that come
 }
 
+// add notes a change of the field and the name that are looked at.
 func (c *comparing) add(change Change) {
 	change.Field, change.Name = c.field, c.name
 	c.d.Lines = append(c.d.Lines, change)
@@ -244,6 +248,7 @@ func (c *comparing) open(a, b Open) {
 	c.names("confirmation of ", later, a.Require, b.Require, false)
 }
 
+// names compares two lists of names, each as something that is there or not.
 func (c *comparing) names(what, note string, a, b []string, power bool) {
 	before, after := setOf(a), setOf(b)
 	defer func() { c.name = "" }()
@@ -253,6 +258,7 @@ func (c *comparing) names(what, note string, a, b []string, power bool) {
 	}
 }
 
+// setOf returns the set of a list.
 func setOf(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -338,6 +344,7 @@ func (c *comparing) handoffs(a, b []Reference) {
 	}
 }
 
+// references compares whom or what an agent reaches, by name.
 func (c *comparing) references(field, what string, a, b []Reference) {
 	names := func(list []Reference) []string {
 		var all []string
@@ -362,7 +369,7 @@ func (c *comparing) references(field, what string, a, b []Reference) {
 	}
 }
 
-// limit compares a number of which 0 is none.
+// limit compares a number of which 0 is none. More, or no limit any more, gives power.
 func (c *comparing) limit(key string, a, b *Explanation) {
 	before, after := number(a, key), number(b, key)
 	if before == after {
@@ -431,6 +438,7 @@ func answers(e *Explanation) string {
 	return e.Model.ID
 }
 
+// text is a value as it is shown; "" for none.
 func text(e *Explanation, key string) string {
 	v, _ := e.Value(key)
 	return v.Text

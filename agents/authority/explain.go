@@ -13,7 +13,9 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// Explain returns what an agent really gets (spec 1.8).
+// Explain returns what an agent really gets (spec 1.8). in.File must not be nil. The
+// result is the caller's. Not all of its texts are escaped: [Text] and [Markdown]
+// escape what they show, other readers have to.
 func Explain(in Input) *Explanation {
 	def := in.Definition
 	if def == nil {
@@ -60,7 +62,8 @@ func Explain(in Input) *Explanation {
 	return x.e
 }
 
-// explainer makes one explanation.
+// explainer makes one explanation. Its parts fill in e in the order of Explain: what is
+// reached (routes, subagents, the worst case) goes by the tools that are offered.
 type explainer struct {
 	*places
 	in  *Input
@@ -71,7 +74,8 @@ type explainer struct {
 	sums    []model.Entry // of who may sum up
 }
 
-// add notes a value; from is what says it, the weakest first, at least one.
+// add notes a value; from is what says it, the weakest first, at least one. The last of
+// them counts; the others are what it overrode.
 func (x *explainer) add(key, text string, value any, from ...Origin) {
 	origin, overrode := holds(from)
 	x.e.Values = append(x.e.Values, Value{Key: key, Text: tool.Escape(text), Value: value,
@@ -135,6 +139,7 @@ func (x *explainer) refusals() {
 // NotByPersons is why a person cannot run an agent that is for other agents.
 const NotByPersons = "it is not meant to be run by a person (user_invocable: false); other agents may run it"
 
+// notDelegable is the key by which a file says that no other agent may start the agent.
 const notDelegable = "disable-model-invocation"
 
 // restricts says that an agent does not run because of what its file has.
@@ -158,7 +163,8 @@ func (x *explainer) mode() (definition.Mode, Origin) {
 // delegate is the tool that leads to subagents (spec 4.1).
 const delegate = "delegate_to_agent"
 
-// model says who answers.
+// model says who answers. It comes after the tools, since rules of the model auto may
+// ask for them.
 func (x *explainer) model(mode definition.Mode) {
 	standard := Origin{What: "default"}
 	from := []Origin{standard}
@@ -197,9 +203,12 @@ func (x *explainer) model(mode definition.Mode) {
 	}
 }
 
+// named reports a model that is said: neither empty nor inherit.
 func named(model string) bool { return model != "" && model != "inherit" }
 
-// resolve returns who answers for an agent, and what is known of all that may.
+// resolve returns who answers for an agent, and what is known of all that may. A
+// fallback that is not configured is left out, as a run leaves it out; for the model
+// auto all targets of the rules may answer.
 func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	name := x.in.Standard
 	for _, n := range []string{x.in.Settings.Model.Name, d.Model} {
@@ -241,6 +250,7 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	return m, entries
 }
 
+// configured reports whether a model can be asked.
 func (x *explainer) configured(id string) bool { return x.in.Configured == nil || x.in.Configured(id) }
 
 // summing returns what is known of who sums contexts up, for an agent with these

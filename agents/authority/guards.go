@@ -8,7 +8,9 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// guards lists the agent's guardrails with what each checks, and what it does.
+// guards lists the agent's guardrails with what each checks, and what it does. One
+// whose judge is not there, or whose entry is wrong, is not known: it refuses
+// everything.
 func (x *explainer) guards() {
 	for _, g := range x.def.Guards {
 		what := "the result"

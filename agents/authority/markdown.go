@@ -13,7 +13,7 @@ import (
 // Markdown is the explanation for a hover: what is not as by default, at most
 // maxLines lines, at least one, of which the last says how to see all of it. Names
 // and texts of files are shown as they are: none of them becomes a link, an image,
-// a heading or HTML.
+// a heading or HTML. e is not changed.
 func Markdown(e *Explanation, maxLines int) string {
 	lines := hover(e)
 	last := "- all of it: "
@@ -60,6 +60,7 @@ func hover(e *Explanation) []string {
 	return lines
 }
 
+// hoverValue adds a value with the place that says it.
 func hoverValue(item func(what, text string), at func(Origin) string, v Value) {
 	item(plain(v.Key), span(v.Text)+" ("+plain(at(v.Origin))+")")
 }
@@ -99,6 +100,7 @@ func formatReferences(all []Reference) string {
 	return few(parts)
 }
 
+// spans lists names as code spans.
 func spans(names []string) string {
 	parts := make([]string, 0, len(names))
 	for _, name := range names {

@@ -14,7 +14,8 @@ import (
 	"github.com/agentls/agentls/internal/settings"
 )
 
-// places finds what a file and the overrides over it say.
+// places finds what a file and the overrides over it say. It caches what it looked up
+// (lists), so only one goroutine uses it.
 type places struct {
 	in    *Input
 	tree  *definition.Tree
@@ -29,6 +30,8 @@ type section struct {
 	fields map[string]json.RawMessage
 }
 
+// newPlaces reads the file's text, if there is any, and the overrides. An override that is no JSON
+// object is not among the origins.
 func newPlaces(in *Input) *places {
 	p := &places{in: in, lists: make(map[*definition.Value]map[string]int)}
 	if in.Text != "" {
@@ -49,7 +52,8 @@ func newPlaces(in *Input) *places {
 	return p
 }
 
-// line returns the line of an offset of the file, from 1.
+// line returns the line of an offset of the file, from 1. 0 where the text is not
+// known.
 func (p *places) line(offset int) int {
 	n, found := slices.BinarySearch(p.lines, offset)
 	if found {
@@ -70,6 +74,7 @@ func (p *places) file(fields ...string) (Origin, bool) {
 	return Origin{File: p.in.File.Path, What: fields[0]}, false
 }
 
+// find returns the value of the first of some fields that the file has, and which that is.
 func (p *places) find(fields ...string) (*definition.Value, string) {
 	if p.tree == nil {
 		return nil, ""

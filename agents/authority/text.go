@@ -11,7 +11,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// page is a text in lines of at most so many columns.
+// page is a text in lines of at most so many columns. line, wrap and table escape what
+// they are given, so texts of files go through them only.
 type page struct {
 	strings.Builder
 	columns int
@@ -19,7 +20,8 @@ type page struct {
 
 // Text is the explanation for a terminal: aligned, its lines as wide as the given
 // columns at most but for words that are wider, with nothing of a file that could
-// move the cursor or hide text. Nothing is cut.
+// move the cursor or hide text. Nothing is cut. A table's columns become no narrower
+// than 12, so narrow terminals get longer lines.
 func Text(e *Explanation, columns int) string {
 	b := page{columns: columns}
 	at := naming(e)
@@ -119,8 +121,10 @@ func whyOf(t Tool, at func(Origin) string) string {
 	return text
 }
 
+// heading writes the title of a part, behind an empty line.
 func heading(b *page, title string) { line(b, "\n"+title) }
 
+// references writes a part of references; none where there are none.
 func references(b *page, at func(Origin) string, title string, all []Reference) {
 	if len(all) == 0 {
 		return
@@ -238,7 +242,8 @@ func cellsOf(b *page, cells [][]string, widths []int) {
 	}
 }
 
-// width is how many columns a text takes.
+// width is how many columns a text takes. It is an estimate by ranges of characters:
+// combining ones count too, so a line may be shorter than thought.
 func width(text string) int {
 	if len(text) == utf8.RuneCountInString(text) {
 		return len(text)

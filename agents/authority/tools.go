@@ -49,6 +49,7 @@ type glob struct {
 	entry   int
 }
 
+// newPatterns reads a list once, so that looking for a tool in it costs its globs only.
 func newPatterns(entries []string) patterns {
 	p := patterns{entries: entries, exact: make(map[string]int, len(entries))}
 	for i, entry := range entries {
@@ -94,6 +95,7 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 	return p.entries[first], true
 }
 
+// newToolset has tool.NewSet decide, with the lists of the input.
 func newToolset(p *places, def *definition.Definition) *toolset {
 	s := &toolset{places: p, def: def, allow: newPatterns(def.AllowedTools())}
 	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).List()
@@ -115,7 +117,8 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 	return s
 }
 
-// traceRemovals lists what can take a tool away.
+// traceRemovals lists what can take a tool away. The first in this order that takes a
+// tool is told as the reason.
 func (s *toolset) traceRemovals() {
 	away := func(list []string, what string, origin func(entry string) Origin) {
 		p := newPatterns(list)
@@ -213,6 +216,7 @@ func (s *toolset) denial(entry string) Origin {
 	return s.entry(entry, "tools.deny", "disallowedTools", "tools")
 }
 
+// quote is an entry of a list in quotes.
 func quote(entry string) string { return fmt.Sprintf("%q", tool.Escape(entry)) }
 
 // open is what the lists say of tools that are not registered.
@@ -276,13 +280,15 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 	return tools, tokens + more
 }
 
-// judge asks the gate about tools.
+// judge asks the gate about tools. It has no rules of its own.
 type judge struct {
 	gate    *guard.Gate
 	request guard.Request
 	now     guard.Approval
 }
 
+// newJudge returns the judge of an agent's tools. Without a gate of the session it asks a new one,
+// which has no taint and no remembered answers.
 func newJudge(in *Input, def *definition.Definition) *judge {
 	j := &judge{gate: in.Gate, now: in.Approval}
 	if j.gate == nil {
@@ -310,7 +316,8 @@ func Tier(spec tool.Spec) tool.Risk {
 }
 
 // decide fills in what becomes of a tool's calls: of one that has the tool's
-// least tier or, for bash, of a command that changes files.
+// least tier or, for bash, of a command that changes files. The plan that is judged has
+// no arguments: of a call with some the tier may be higher.
 func (j *judge) decide(t *Tool, spec tool.Spec) {
 	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: Tier(spec)}
 	switch {

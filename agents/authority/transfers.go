@@ -12,7 +12,7 @@ import (
 
 // Transfers reports whether an agent has the tool of one of its handoffs. An entry of
 // handoffs brings the tool with it, also where the file has a list of tools; what the
-// settings exclude and the file denies it has not.
+// settings exclude and the file denies it has not. Runs ask the same function.
 func Transfers(def *definition.Definition, exclude []string, to string) bool {
 	name := handoff.FullName(to)
 	for _, list := range [][]string{exclude, def.Tools.Deny} {

@@ -17,7 +17,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// limits are those of a run and of its tree.
+// limits are those of a run and of its tree. Of a project's file that nobody has
+// reviewed they are the clamped ones, with that as their origin.
 func (x *explainer) limits(mode definition.Mode) {
 	turns, span := x.turns(x.def, mode)
 	task := mode == definition.Task
@@ -87,7 +88,7 @@ func (x *explainer) turns(d *definition.Definition, mode definition.Mode) (int, 
 }
 
 // Clamp lowers the limits of a run of a project's file that nobody has reviewed
-// to those of spec 12.2. A time of 0 is none.
+// to those of spec 12.2. A time of 0 is none. Runs ask the same function.
 func Clamp(mode definition.Mode, turns int, span time.Duration) (int, time.Duration) {
 	if mode != definition.Task {
 		return min(turns, UnreviewedChatTurns), span
@@ -98,6 +99,7 @@ func Clamp(mode definition.Mode, turns int, span time.Duration) (int, time.Durat
 	return min(turns, UnreviewedTaskTurns), min(span, UnreviewedTaskTime)
 }
 
+// defaultTurns is the turns of a run whose file does not say.
 func defaultTurns(task bool) int {
 	if task {
 		return definition.DefaultTaskTurns
@@ -105,6 +107,7 @@ func defaultTurns(task bool) int {
 	return definition.DefaultChatTurns
 }
 
+// defaultTime is the time of a run whose file does not say; 0 = none.
 func defaultTime(task bool) time.Duration {
 	if task {
 		return definition.DefaultTaskTime
@@ -208,6 +211,7 @@ func (x *explainer) confirmation() {
 	rules("tools.allowed", x.in.Allow)
 }
 
+// list copies names; it is never nil, so that JSON has [] and not null.
 func list(names []string) []string { return append([]string{}, names...) }
 
 // references are what the file names outside of it.

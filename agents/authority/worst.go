@@ -11,9 +11,9 @@ import (
 	"github.com/agentls/agentls/internal/settings"
 )
 
-// How often a run asks one model for one answer (spec 3.3): the fifth failure
-// before the first byte and the third cut answer end it. A request that the
-// model finds too long is made shorter once, and then all of it begins anew.
+// How often a run asks one model for one answer (spec 3.3): the fifth failure before the first byte
+// and the third cut answer end it. A request that the model finds too long is made shorter once,
+// and then all of it begins anew. maxBusy and maxCut of agents/run are the same numbers.
 const (
 	busyAttempts = 5
 	cutAttempts  = 2 // beyond the first
@@ -68,7 +68,9 @@ type WorstInput struct {
 // answer as output, all of them together limits.inputTokens of input. A run alone
 // has besides: run.max_tokens in all, at the dearest rate, and run.max_cost; either
 // may be passed by the output of one answer, since a request is refused by what
-// goes in. Prices are the highest of the models and of the sizes of requests.
+// goes in. Prices are the highest of the models and of the sizes of requests. What is not known is
+// not guessed: InputTokens is 0 where a model's window is not known and no limit bounds it,
+// OutputTokens where a longest answer is not, and USD is nil where a price is missing.
 func Worst(in WorstInput) WorstCase {
 	w := WorstCase{Runs: 1}
 	calls, paid := in.Agent.calls()
@@ -187,6 +189,7 @@ func plus(a, b int) int {
 	return a + b
 }
 
+// times multiplies; see plus.
 func times(a, b int) int {
 	if a > 0 && b > math.MaxInt/a {
 		return math.MaxInt
@@ -214,7 +217,8 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 
 // others returns the agents that a run may delegate to, directly or, as far as
 // the depth goes, through others: one of those that the worst case counts alike.
-// It looks at each once.
+// It looks at each once. A level is who is called by the level before; there are as
+// many as limits.depth.
 func (x *explainer) others() []Agent {
 	delegates := slices.Contains(x.registeredNames(), delegate)
 	if !delegates && x.def.Graph == nil && len(judges(x.def)) == 0 {

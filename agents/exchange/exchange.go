@@ -68,7 +68,8 @@ type Options struct {
 
 // Loss is one thing that did not translate. Its severity is Error for a
 // restriction that was left out by force, Warning for what changes what the
-// agent may do or does, Hint for comfort.
+// agent may do or does, Hint for comfort. Nobody acts on it: it is shown to the person
+// who imports or exports.
 type Loss struct {
 	Key      string              `json:"key"` // the top-level key of the file that was read; "" = none
 	Message  string              `json:"message"`
@@ -107,7 +108,8 @@ func Folder(d definition.Dialect) string {
 	return ""
 }
 
-// Title returns what people call a tool: Claude Code. Ours is agentls.
+// Title returns what people call a tool: Claude Code. Ours is agentls. So is what is no
+// dialect.
 func Title(d definition.Dialect) string {
 	switch d {
 	case definition.GeminiCLI:
@@ -130,7 +132,8 @@ func fileOf(name string, d definition.Dialect) string {
 	return name + ".md"
 }
 
-// source is what definition.Parse is given for a file of a known dialect.
+// source is what definition.Parse is given for a file of a known dialect. The path
+// decides nothing, since the dialect is given.
 func source(file, text string, d definition.Dialect) definition.Source {
 	return definition.Source{Path: "/" + Folder(d) + "/" + file, Scope: definition.Project,
 		Data: []byte(text), Dialect: d}

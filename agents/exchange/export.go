@@ -58,7 +58,7 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	return x.close(o.Force)
 }
 
-// exporter is one export.
+// exporter is one export. It is used once: write, then close.
 type exporter struct {
 	*definition.Definition
 	tree *definition.Tree
@@ -85,7 +85,10 @@ func (x *exporter) body() string {
 	return body
 }
 
-// write makes the file.
+// write makes the file. For a tool that the agent does not come from it is made anew.
+// Where it returns, what would be exported of the unchanged import is compared with
+// what is exported now, and only the keys that differ are put into the original's
+// front-matter: all others keep their bytes.
 func (x *exporter) write() error {
 	x.file = fileOf(x.Name, x.to)
 	var loss []Loss
@@ -167,7 +170,10 @@ func (x *exporter) again() (im *Imported, unnamed bool, err error) {
 	return nil, false, err
 }
 
-// close reads the result again, and lists what it does not say.
+// close reads the result again, and lists what it does not say. It trusts nothing that
+// write did: a key that nobody wrote, as one that a name with a line end would make, is
+// fault.Internal, and power that the agent has not here is fault.Denied unless force.
+// What the original itself had more than its import (ever) returns with a warning.
 func (x *exporter) close(force bool) (*Exported, error) {
 	d := definition.Parse(source(x.file, x.data, x.to))
 	if ok, why := d.Usable(); !ok {
@@ -213,7 +219,9 @@ func (x *exporter) close(force bool) (*Exported, error) {
 // binding are the keys without which an agent does something else.
 var binding = [...]string{"handoffs", "guardrails", "graph", "inputs", "output"}
 
-// losses lists the keys of the agent's file without effect in what was made.
+// losses lists the keys of the agent's file without effect in what was made. Each key
+// has to be in one of the cases, or its loss is not told; unchanged ones of an agent
+// that returns are none.
 func (x *exporter) losses(d *definition.Definition) {
 	lose := func(key string, severity definition.Severity, format string, args ...any) {
 		x.loss = append(x.loss, Loss{key, fmt.Sprintf(format, args...), severity})

@@ -20,7 +20,8 @@ var honoured = map[definition.Dialect][]string{
 }
 
 // fresh writes the front-matter for a tool. back says that the agent came from
-// there, so that what restricts it there is known there.
+// there, so that what restricts it there is known there. It depends on its arguments
+// alone: before and write compare two of its results by their text.
 func fresh(d *definition.Definition, t *definition.Tree, to definition.Dialect, back bool) (e entries, loss []Loss) {
 	if to == definition.GeminiCLI {
 		e.put("kind", "local")
@@ -94,7 +95,8 @@ func nameIn(d *definition.Definition, to definition.Dialect) string {
 	return d.Name
 }
 
-// modelIn returns how another tool names a model, or "" for its own default.
+// modelIn returns how another tool names a model, or "" for its own default. It goes by
+// the form of the id alone, and asks no table of models.
 func modelIn(model string, to definition.Dialect) string {
 	gemini := strings.HasPrefix(model, "gemini-")
 	claude := strings.HasPrefix(model, "claude-")
@@ -113,7 +115,8 @@ func modelIn(model string, to definition.Dialect) string {
 	return ""
 }
 
-// colorIn returns a colour as another tool takes it, or "".
+// colorIn returns a colour as another tool takes it, or "". Tools that take names get
+// the one that definition.Parse reads as this very colour.
 func colorIn(color string, to definition.Dialect) string {
 	if to == definition.OpenCode || color == "" {
 		return color
@@ -126,7 +129,8 @@ func colorIn(color string, to definition.Dialect) string {
 	return ""
 }
 
-// toolsIn writes what the agent may use.
+// toolsIn writes what the agent may use. An agent that may use nothing gets an empty
+// list: without one it would have every tool there.
 func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss {
 	if !d.Tools.Given && len(d.Tools.Deny) == 0 && slices.Contains(d.MCPServers, "*") &&
 		slices.Contains(d.Subagents, "*") {
@@ -215,7 +219,8 @@ func askIn(e *entries, d *definition.Definition) {
 	e.nest("permission", lines...)
 }
 
-// writeModelFields writes limits, and what is sent to the model.
+// writeModelFields writes limits, and what is sent to the model. What the other tool
+// has no key for is left out; losses tells it.
 func writeModelFields(e *entries, d *definition.Definition, to definition.Dialect) {
 	turns := map[definition.Dialect]string{definition.Claude: "maxTurns", definition.OpenCode: "steps",
 		definition.GeminiCLI: "max_turns"}[to]

@@ -22,7 +22,8 @@ const longest = 366 * 24 * time.Hour
 // Every error is fault.Invalid, and its message says what is wrong with the file
 // and what to do: a file that [definition.Parse] finds unusable (but for its
 // name, if o.Name gives one), one that is in our format already, one whose
-// translation would be too large.
+// translation would be too large. It reads no other file and starts nothing; it is safe
+// for concurrent use.
 func Import(path string, data []byte, o Options) (*Imported, error) {
 	d := definition.Parse(definition.Source{Path: path, Scope: definition.Project, Data: data,
 		Model: o.Model, Dialect: o.From})
@@ -55,7 +56,7 @@ func nameless(p definition.Problem) bool {
 	return p.Code == "agent/name" || p.Code == "agent/missing-field"
 }
 
-// importer is one import.
+// importer is one import. It is used once, in this order: problems, write, close.
 type importer struct {
 	*definition.Definition
 	tree  *definition.Tree
@@ -69,11 +70,13 @@ type importer struct {
 	repaired []string
 }
 
+// lose notes what did not translate.
 func (im *importer) lose(key string, severity definition.Severity, message string) {
 	im.loss = append(im.loss, Loss{key, message, severity})
 }
 
-// problems takes from the findings about the file what did not translate.
+// problems takes from the findings about the file what did not translate. Findings of
+// other kinds are not about the translation.
 func (im *importer) problems() {
 	none := im.Tools.Given && len(im.Tools.Allow) == 0 && slices.ContainsFunc(im.Problems,
 		func(p definition.Problem) bool { return p.Code == "agent/tool-unknown" })
@@ -119,7 +122,8 @@ func (im *importer) problems() {
 var shared = [...]string{"triggers", "handoffs", "guardrails", "memory", "graph", "tracing", "inputs",
 	"output", "initial_messages"}
 
-// write makes the front-matter of what was read.
+// write makes the front-matter of what was read. Keys whose value is the default are
+// left out.
 func (im *importer) write() {
 	e := &im.out
 	e.put("kind", "agent")
@@ -188,7 +192,8 @@ func patterns(names []string) string {
 	return list(own)
 }
 
-// tools writes what the agent may use.
+// tools writes what the agent may use. A list of which nothing is known here is written
+// as an empty one: without one the agent would have every tool.
 func (im *importer) tools() {
 	var lines []string
 	if im.Tools.Given {
@@ -253,7 +258,10 @@ func (im *importer) runs() {
 }
 
 // close adds what is kept, and looks at the result: it must load, keep the
-// original, and allow no more.
+// original, and allow no more. The original is tried as a block of lines first and then
+// in one line, until it is read back with the same bytes. A key about which our format
+// is stricter than the other tool is left out and all is tried again, if it takes no
+// power away; each round removes one, so it ends.
 func (im *importer) close() (*Imported, error) {
 	body := im.tree.Text[im.tree.Body.Start:]
 	if strings.TrimSpace(body) == "" {
@@ -321,6 +329,7 @@ func loose(key string) bool {
 	return false
 }
 
+// result returns the import, unless it may do more than the file did (fault.Invalid).
 func (im *importer) result(text string, d *definition.Definition) (*Imported, error) {
 	if found := growth(im.Definition, d); len(found) > 0 {
 		return nil, fault.New(fault.Invalid, "exchange.import",

@@ -11,7 +11,8 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// original is the key imported of a file of ours.
+// original is the key imported of a file of ours. Anybody may have edited it: what it
+// says is checked when it is used.
 type original struct {
 	from   definition.Dialect
 	file   string   // what the original was called
@@ -19,7 +20,8 @@ type original struct {
 	front  string   // its front-matter, byte for byte, without the lines ---
 }
 
-// originalOf returns what a file keeps, or nil.
+// originalOf returns what a file keeps, or nil. Without a dialect or a front-matter it
+// is nil; a file name that no agent may have is left out, and the export chooses one.
 func originalOf(t *definition.Tree) *original {
 	v := t.Root.Get("imported")
 	from, front := v.Get("from"), v.Get("front")
@@ -47,8 +49,8 @@ func fileName(name string) bool {
 		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// lines are the key's value; literal false writes the front-matter in one line,
-// which any text survives.
+// lines are the key's value. With block the front-matter is written in lines of its own, which a
+// person can read; where that would lose a byte, or without block, in one quoted line.
 func (k *original) lines(block bool) []string {
 	lines := []string{"  from: " + string(k.from), "  file: " + definition.YAMLText(k.file)}
 	if len(k.models) > 0 {
@@ -61,7 +63,8 @@ func (k *original) lines(block bool) []string {
 	return append(lines, "  front: "+definition.YAMLText(k.front))
 }
 
-// original returns the file that was imported, with another body.
+// original returns the file that was imported, with another body. With the body of the
+// import it is byte for byte what was imported, but for what the package's limits say.
 func (k *original) original(body string) string {
 	newline := "\n"
 	if strings.HasSuffix(k.front, "\r\n") {
@@ -82,7 +85,8 @@ func keyAt(t *definition.Tree, offset int) int {
 	return at
 }
 
-// keyOf returns the top-level key that a problem is in, or "".
+// keyOf returns the top-level key that a problem is in, or "". A problem of the body is
+// in none.
 func keyOf(t *definition.Tree, index *definition.Index, p definition.Problem) string {
 	if i := keyAt(t, index.Offset(p.Range.Start)); i >= 0 && index.Offset(p.Range.Start) < t.Front.End {
 		return t.Root.Keys[i].Name
@@ -136,7 +140,8 @@ func changedKeys(a, b entries) []string {
 
 // splice returns front-matter in which the keys that differ between what was
 // and what is are as they are now, and every other byte as it was. It is
-// fault.Invalid where the keys do not stand in lines of their own.
+// fault.Invalid where the keys do not stand in lines of their own. file is the
+// original's name, for messages.
 func splice(file, front string, was, is entries) (string, error) {
 	keys := changedKeys(was, is)
 	if len(keys) == 0 {

@@ -30,7 +30,8 @@ func sample(d definition.Dialect, front string) *definition.Definition {
 	return definition.Parse(source("sample.md", "---\nname: sample\n"+front+"\n---\nx\n", d))
 }
 
-// meaning returns what an entry of another tool's list of tools allows here.
+// meaning returns what an entry of another tool's list of tools allows here. It is
+// empty for a name that means nothing.
 func meaning(d definition.Dialect, name string) definition.Tools {
 	if d == definition.OpenCode {
 		return sample(d, `tools: {"*": false, `+definition.YAMLText(name)+": true}").Tools
@@ -38,7 +39,8 @@ func meaning(d definition.Dialect, name string) definition.Tools {
 	return sample(d, "tools: ["+definition.YAMLText(name)+"]").Tools
 }
 
-// server splits the name of an MCP server's tool, or a glob of them.
+// server splits the name of an MCP server's tool, or a glob of them. ok is false for
+// anything else.
 func server(pattern string) (name, tool string, ok bool) {
 	rest, ok := strings.CutPrefix(pattern, "mcp.")
 	if !ok {
@@ -48,7 +50,9 @@ func server(pattern string) (name, tool string, ok bool) {
 	return name, tool, ok && name != "" && tool != ""
 }
 
-// spell returns how a tool writes what mcp.<server>.<tool> is here, or "".
+// spell returns how a tool writes what mcp.<server>.<tool> is here, or "". A spelling
+// counts only if definition.Parse reads the very pattern from it: a name with an
+// underscore, say, may be split elsewhere there.
 func spell(d definition.Dialect, pattern string) string {
 	s, tool, ok := server(pattern)
 	odd := func(c rune) bool { return strings.ContainsRune(",()", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) }
@@ -74,7 +78,8 @@ func spell(d definition.Dialect, pattern string) string {
 	return name
 }
 
-// choice is which of another tool's tools an agent gets.
+// choice is which of another tool's tools an agent gets. choose makes it; servers adds
+// to it and delegates may take the entry for subagents away.
 type choice struct {
 	names  []string // as that tool spells them
 	denied []string // the same, of those that names would include
@@ -82,7 +87,10 @@ type choice struct {
 }
 
 // choose finds the entries that together allow as much as the agent has and
-// nothing more, but for tools that are covered.
+// nothing more, but for tools that are covered. A set (Copilot's edit) is tried before
+// what is in it, and only if the agent has all of it; a tool that another entry covers
+// already is not named again. What cannot be named without allowing more is left out,
+// with a loss that says what to allow to keep it.
 func choose(d *definition.Definition, to definition.Dialect) choice {
 	var c choice
 	var missing []string

@@ -12,7 +12,8 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// more is one way in which one agent may do more than another.
+// more is one way in which one agent may do more than another. It is compared with ==,
+// so that a way which the original has already is known again (exporter.ever).
 type more struct {
 	key     string // of our format
 	message string
@@ -32,7 +33,8 @@ func Gains(from, to *definition.Definition) []string {
 
 // growth returns in what to may do more than from. Patterns are compared as sets
 // as far as that can be decided, and otherwise taken for more. Nothing is
-// compared that does not bear on power.
+// compared that does not bear on power. So one way too many may be told, and one too
+// few not: import and export refuse by it (TestNothingGainsPower).
 func growth(from, to *definition.Definition) []more {
 	from, to = withGlobs(from), withGlobs(to)
 	var found []more
@@ -79,6 +81,8 @@ func growth(from, to *definition.Definition) []more {
 	return found
 }
 
+// gainsOfTools tells what the list of tools of to allows beyond that of from, and what from denies
+// and to does not.
 func gainsOfTools(from, to *definition.Definition, tell func(key, format string, args ...any)) {
 	if from.Tools.Given && !to.Tools.Given && !slices.Contains(from.Tools.Allow, "*") {
 		tell("tools", "all tools")
@@ -143,6 +147,7 @@ func asked(pattern string, d *definition.Definition) bool {
 // globs are the characters that make a pattern of a name.
 const globs = `*?[\`
 
+// wild reports whether a name has a character of globs.
 func wild(p string) bool { return strings.ContainsAny(p, globs) }
 
 // literally writes a name of another tool's as a pattern that matches it: only *
@@ -194,7 +199,8 @@ func overlap(p, q string) bool {
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// has reports whether an agent of ours has a tool of that canonical name.
+// has reports whether an agent of ours has a tool of that canonical name. It goes by
+// the file's lists; delegate_to_agent needs a subagent as well.
 func has(d *definition.Definition, name string) bool {
 	if tool.AnyTakes(d.Tools.Deny, name) {
 		return false
@@ -246,7 +252,8 @@ func can(d *definition.Definition, name string) bool {
 }
 
 // covering returns an agent of ours with the tools in its list that what it has
-// covers.
+// covers. d is not changed. A translation is compared with this one, so that a tool
+// which gives nothing new is no gain.
 func covering(d *definition.Definition) *definition.Definition {
 	own := *d
 	own.Tools.Allow = slices.Clone(d.Tools.Allow)

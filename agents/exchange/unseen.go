@@ -13,7 +13,8 @@ import (
 
 // warnUnseen returns what gives an agent power in another tool and is not compared with
 // what it has here, since it means nothing here: a warning for each key. t is the
-// file that d was read from. Who wrote it may have meant that nobody sees it.
+// file that d was read from. Who wrote it may have meant that nobody sees it. Nothing
+// is refused for it.
 func warnUnseen(d *definition.Definition, t *definition.Tree) []Loss {
 	var loss []Loss
 	tell := func(key, format string, args ...any) {

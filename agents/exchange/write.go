@@ -12,7 +12,8 @@ import (
 )
 
 // entry is one top-level key with its value: what follows the colon, with its
-// further lines, without the last line's ending.
+// further lines, without the last line's ending. The key is written as it stands: who
+// adds one from a file quotes it first.
 type entry struct{ key, value string }
 
 // entries are front-matter in its order.
@@ -45,7 +46,8 @@ func (e entries) get(key string) (string, bool) {
 	return "", false
 }
 
-// file joins front-matter and body.
+// file joins front-matter and body. newline ends the lines of the front-matter; the
+// body keeps its own ends.
 func (e entries) file(body, newline string) string {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -133,7 +135,8 @@ func words(names []string) string {
 // seconds writes a duration as it is read: 90s, 5m0s.
 func seconds(d time.Duration) string { return `"` + d.String() + `"` }
 
-// flow writes a value of another file in one line.
+// flow writes a value of another file in one line. Comments and anchors are gone;
+// values keep their meaning.
 func flow(v *definition.Value) string {
 	switch v.Kind {
 	case definition.String:
