@@ -92,7 +92,7 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 		},
 	}
 	for _, entry := range r.def.Handoffs {
-		if !authority.Transfers(r.def, r.settings.excluded(), entry.To) {
+		if !authority.Transfers(r.def, r.settings.Exclude.Names(), entry.To) {
 			continue
 		}
 		var target handoff.Target

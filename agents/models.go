@@ -110,13 +110,10 @@ func modelFor(conv *conversation, contextID string, task *assignment, tools *too
 // model that is not configured is replaced by the agent's own. own is the first of the
 // run's models.
 func (s *Service) summarizer(set *Settings, own run.Choice) run.Compression {
-	c := run.Compression{
-		Enabled: set.Compression.Enabled, Threshold: set.Compression.Threshold, Preserve: set.Compression.Preserve,
-		MaxTokens: set.MaxContextTokens, Model: own,
-	}
+	c := run.Compression{Compression: set.Compression, MaxTokens: set.MaxContextTokens, By: own}
 	if set.Compression.Model != "" {
 		if choice, err := s.choice(set.Compression.Model); err == nil {
-			c.Model = choice
+			c.By = choice
 		}
 	}
 	return c
@@ -236,7 +233,7 @@ func (s *Service) searches(id string) bool {
 func (s *Service) setConfig(agent *effective, all []tool.Tool, settings *Settings) tool.SetConfig {
 	def := agent.Definition
 	return tool.SetConfig{
-		Tools: agent.tools(all), Exclude: settings.excluded(), Deny: def.Tools.Deny,
+		Tools: agent.tools(all), Exclude: settings.Exclude.Names(), Deny: def.Tools.Deny,
 		Allow: def.AllowedTools(), Restricted: def.Tools.Given, Canonical: definition.CanonicalTool,
 	}
 }

@@ -93,7 +93,7 @@ type Editor interface {
 type Settings struct {
 	settings.Values
 	AdditionalFolders []string           // canonical
-	Exclude           []authority.List   // tools.exclude: names and globs
+	Exclude           authority.Lists    // tools.exclude: names and globs
 	Deny              []tool.Rule        // tools.exclude: some calls of a tool, as bash(git push)
 	Allow             []tool.Rule        // tools.allowed, of the user's own settings
 	Reveal            []string           // credential files that the user's own settings let agents read (SEC-20); absolute, canonical
@@ -101,15 +101,6 @@ type Settings struct {
 	Hosts             dial.Hosts         // tools.sandbox.allowedHosts: what web_fetch and commands may reach
 	Routes            []model.Route      // of the model "auto", the first that fits
 	Servers           []authority.Server // of mcpServers
-}
-
-// excluded are the names and globs of all lists of tools.exclude.
-func (s *Settings) excluded() []string {
-	var names []string
-	for _, list := range s.Exclude {
-		names = append(names, list.Names...)
-	}
-	return names
 }
 
 // Config is what a Service needs. All of it is required but where it says so. Functions

@@ -180,7 +180,7 @@ type exposable struct {
 	SettingsSource
 	exposed string
 
-	root    *hujson.Value // of Content, where it was parsed already; it stays as it is
+	parsed  *hujson.Value // of Content, where it was parsed already; it stays as it is
 	checked bool          // only what is wrong with it is wanted
 }
 

@@ -128,7 +128,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	for _, other := range under {
 		all = append(all, exposable{SettingsSource: other, checked: true})
 	}
-	merged := mergeSettings(append(all, exposable{SettingsSource: source, root: &root, checked: true}))
+	merged := mergeSettings(append(all, exposable{SettingsSource: source, parsed: &root, checked: true}))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

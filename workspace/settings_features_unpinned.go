@@ -14,40 +14,29 @@ import (
 // server checks one MCP server: that there is one way to reach it, and that what
 // it runs has a version.
 func (d *settingsReader) server(object *hujson.Object) {
-	var command string
-	var commandValue *hujson.Value
-	var args []*hujson.Value
-	ways := 0
-	for i := range object.Members {
-		m := &object.Members[i]
-		switch name := memberName(m); name {
-		case "command", "url", "httpUrl":
-			if m.Value.Value.Kind() == 'n' {
-				continue
-			}
-			ways++
-			if value, err := text(&m.Value); err == nil && name == "command" {
-				command, commandValue = value, &m.Value
-			}
-		case "args":
-			if array, ok := m.Value.Value.(*hujson.Array); ok {
+	value := func(key string) *hujson.Value {
+		if i := lastMember(object, key); i >= 0 && object.Members[i].Value.Value.Kind() != 'n' {
+			return &object.Members[i].Value
+		}
+		return nil
+	}
+	if command := value("command"); command != nil {
+		var args []*hujson.Value
+		if list := value("args"); list != nil {
+			if array, ok := list.Value.(*hujson.Array); ok {
 				for i := range array.Elements {
 					args = append(args, &array.Elements[i])
 				}
 			}
 		}
-	}
-	if ways == 0 {
-		// The object itself has no offset; its first member has.
-		if len(object.Members) > 0 {
-			name := object.Members[0].Name
-			d.find(name.StartOffset, name.EndOffset, "settings/value", "error",
-				"A server needs a command, a url or an httpUrl.")
+		if name, err := text(command); err == nil {
+			d.checkPinned(name, args)
 		}
-		return
-	}
-	if commandValue != nil {
-		d.checkPinned(command, args)
+	} else if value("url") == nil && value("httpUrl") == nil && len(object.Members) > 0 {
+		// The object itself has no offset; its first member has.
+		name := object.Members[0].Name
+		d.find(name.StartOffset, name.EndOffset, "settings/value", "error",
+			"A server needs a command, a url or an httpUrl.")
 	}
 }
 

@@ -17,27 +17,23 @@ const maxSettingsDepth = 64
 
 // layer is one settings file, parsed, without what it may not set.
 type layer struct {
-	scope   settings.Scope
-	file    string
-	content []byte
-	lines   *Lines // of content
-	root    hujson.Value
-	exposed string // see [exposable]
-	checked bool   // see [exposable]
+	exposable
+	lines *Lines
+	root  hujson.Value
 }
 
 // parseLayer parses one file. The layer is nil when nothing in it counts.
 func parseLayer(source exposable) (*layer, []SettingsProblem) {
-	l := &layer{scope: source.Scope, file: source.File, content: withoutBOM(source.Content), exposed: source.exposed,
-		checked: source.checked}
-	l.lines = NewLines(string(l.content))
-	if source.root != nil {
-		l.root = source.root.Clone()
+	l := &layer{exposable: source}
+	l.Content = withoutBOM(source.Content)
+	l.lines = NewLines(string(l.Content))
+	if source.parsed != nil {
+		l.root = source.parsed.Clone()
 	} else {
-		root, err := parseJSON(l.content)
+		root, err := parseJSON(l.Content)
 		if err != nil {
 			line, column, message := syntaxError(err)
-			return nil, []SettingsProblem{{File: l.file, Line: line, Column: column,
+			return nil, []SettingsProblem{{File: l.File, Line: line, Column: column,
 				Message: fmt.Sprintf("the file is ignored: %s", message)}}
 		}
 		l.root = root
@@ -53,7 +49,7 @@ func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	if l.exposed != "" {
 		problems = append(problems, l.problem(root.StartOffset, "", "the file gives agents no power: %s", l.exposed))
 	}
-	if l.scope == settings.ProjectScope || l.exposed != "" {
+	if l.Scope == settings.ProjectScope || l.exposed != "" {
 		problems = append(problems, l.restrict(object, nil)...)
 	}
 	return l, problems
@@ -147,18 +143,18 @@ func lineColumn(content []byte, offset int) (line, column int) {
 }
 
 func (l *layer) lineColumn(offset int) (line, column int) {
-	p, _ := l.lines.Position(min(offset, len(l.content)), UTF8) // it is in the text
+	p, _ := l.lines.Position(min(offset, len(l.Content)), UTF8) // it is in the text
 	return int(p.Line) + 1, int(p.Character) + 1
 }
 
 func (l *layer) problem(offset int, key, format string, args ...any) SettingsProblem {
 	line, column := l.lineColumn(offset)
-	return SettingsProblem{File: l.file, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
+	return SettingsProblem{File: l.File, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
 }
 
 func (l *layer) origin(v *hujson.Value) settings.Origin {
 	line, column := l.lineColumn(v.StartOffset)
-	return settings.Origin{Scope: l.scope, File: l.file, Line: line, Column: column}
+	return settings.Origin{Scope: l.Scope, File: l.File, Line: line, Column: column}
 }
 
 // raw returns v as standard JSON; its place alone where only problems are wanted.
@@ -255,7 +251,7 @@ func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem
 				"%s is ignored, because others may have written it", key))
 			continue
 		}
-		if why := whyNotProject(inner); why != "" && l.scope == settings.ProjectScope {
+		if why := whyNotProject(inner); why != "" && l.Scope == settings.ProjectScope {
 			key := strings.Join(inner, ".")
 			problems = append(problems, l.problem(m.Name.StartOffset, key,
 				"a project cannot set %s: %s; it is ignored", key, why))

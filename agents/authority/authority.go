@@ -50,6 +50,18 @@ type List struct {
 	Origin Origin
 }
 
+// Lists are several of them, each of which counts.
+type Lists []List
+
+// Names returns the names and globs of all.
+func (l Lists) Names() []string {
+	var names []string
+	for _, list := range l {
+		names = append(names, list.Names...)
+	}
+	return names
+}
+
 // Server is an MCP server of the settings.
 type Server struct {
 	Name   string
@@ -70,7 +82,7 @@ type Input struct {
 	Off        Origin                 // where the agent is switched off; zero = it is not
 
 	Tools    []tool.Tool // that are registered
-	Exclude  []List      // the session's exclusions (setting tools.exclude)
+	Exclude  Lists       // the session's exclusions (setting tools.exclude)
 	Subagent bool        // without an allow-list it has the reading tools only
 	Within   []string    // the parent's tools; nil = no parent
 

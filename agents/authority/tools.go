@@ -104,12 +104,8 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 		left = tool.NewSet(tool.SetConfig{Tools: left, Allow: list.Names, Restricted: true,
 			Canonical: definition.CanonicalTool}).List()
 	}
-	var exclude []string
-	for _, list := range p.in.Exclude {
-		exclude = append(exclude, list.Names...)
-	}
 	s.left = tool.NewSet(tool.SetConfig{
-		Tools: left, Exclude: exclude, Deny: unique(def.Tools.Deny), Allow: unique(def.AllowedTools()),
+		Tools: left, Exclude: p.in.Exclude.Names(), Deny: unique(def.Tools.Deny), Allow: unique(def.AllowedTools()),
 		Restricted: def.Tools.Given,
 		Subagent:   p.in.Subagent, Within: p.in.Within, Canonical: definition.CanonicalTool,
 	}).Names()

@@ -81,7 +81,7 @@ func TestWorstLaws(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		limit := func() int { return r.IntN(4) * r.IntN(1000) }
 		in := authority.WorstInput{
-			Agent: authority.Agent{Turns: 1 + r.IntN(50), Task: r.IntN(2) > 0, InLine: 1 + r.IntN(2), Sums: r.IntN(2) > 0, Models: []model.Entry{cheap()}},
+			Agent:  authority.Agent{Turns: 1 + r.IntN(50), Task: r.IntN(2) > 0, InLine: 1 + r.IntN(2), Sums: r.IntN(2) > 0, Models: []model.Entry{cheap()}},
 			Limits: settings.Limits{Depth: r.IntN(3), Runs: 1 + r.IntN(40), ModelCalls: limit(), InputTokens: limit()}, MaxTokens: limit(), MaxCost: float64(limit()) / 1e5, CanAsk: r.IntN(2) > 0,
 		}
 		if r.IntN(2) > 0 {

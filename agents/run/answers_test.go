@@ -377,7 +377,7 @@ func TestREL62EmptySummary(t *testing.T) {
 				w.compressing()
 				server := w.plays(t, scripted(t, "# when model contains pro\n"+answer+"\n# when model contains flash\n> please\n>history an old request\n>history an old answer\n>messages 3\n< done\n"), pro)
 				w.config.Models[0].Entry.Window = 1000
-				w.config.Compression.Model, w.config.Models = w.config.Models[1], w.config.Models[:1]
+				w.config.Compression.By, w.config.Models = w.config.Models[1], w.config.Models[:1]
 				w.ended(w.do(), activity.Goal)
 				if err := server.Failures(); err != nil {
 					t.Errorf("%q", err)

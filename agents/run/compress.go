@@ -9,19 +9,17 @@ import (
 	"github.com/agentls/agentls/agents/compression"
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/model"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // Compression says when an agent's context is made shorter (spec 8.3).
 //
 // The zero value never compresses.
 type Compression struct {
-	Enabled bool // before a call of the model; a person can ask for it in any case
-	// Part of the window from which it is done, 0 to 1; 0 = never.
-	Threshold float64
-	// Part of the context, its newest, that stays as it is; 0 to 1.
-	Preserve  float64 // part of the context, its newest, that stays as it is
-	MaxTokens int     // caps the window; 0 = does not
-	Model     Choice  // who sums up
+	// What settings say. Its Model is a name; By is who that means.
+	settings.Compression
+	MaxTokens int    // caps the window; 0 = does not
+	By        Choice // who sums up
 }
 
 // window returns how many tokens a context may have, 0 where that is not known.
@@ -57,12 +55,12 @@ func (r *runner) compress(ctx context.Context) error {
 	}
 	r.fire(ctx, "PreCompress", []string{"auto"}, map[string]any{"trigger": "auto"})
 	result, err := compression.Compress(ctx, r.Session.Context(r.context()), compression.Config{
-		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID,
-		Window: c.Model.Entry.Window, Folder: r.Env.Folder,
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.By.ID,
+		Window: c.By.Entry.Window, Folder: r.Env.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
 			req.Asker = model.Asker{Run: r.ID, Agent: r.Definition.Name, Purpose: "summary"}
-			return r.consult(ctx, c.Model, req)
+			return r.consult(ctx, c.By, req)
 		},
 	})
 	var budget *errBudget
@@ -177,14 +175,14 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 	}
 	attempt := 0
 	result, err := compression.Compress(ctx, o.Session.Context(agent), compression.Config{
-		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.Model.ID,
-		Window: c.Model.Entry.Window, Folder: o.Folder,
+		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.By.ID,
+		Window: c.By.Entry.Window, Folder: o.Folder,
 		Canonical: definition.CanonicalTool,
 		Ask: func(ctx context.Context, req *model.Request) (*model.Answer, error) {
-			req.Model = c.Model.ID
+			req.Model = c.By.ID
 			req.Asker = model.Asker{Agent: agent, Purpose: "summary"}
 			attempt++
-			return consult(ctx, c.Model, req, func(b activity.Body, took time.Duration) uint64 {
+			return consult(ctx, c.By, req, func(b activity.Body, took time.Duration) uint64 {
 				return o.Session.Append(origin, b, took)
 			}, o.Now, attempt, estimate(req))
 		},

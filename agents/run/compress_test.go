@@ -9,13 +9,14 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/run"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // compressing gives the world a summarizer and a context that is over the
 // threshold of the model's window (1,000 tokens).
 func (w *world) compressing(steps ...step) *script {
 	s := &script{t: w.t, steps: steps}
-	w.config.Compression = run.Compression{Enabled: true, Threshold: 0.5, Preserve: 0.3, Model: run.Choice{ID: "small", Model: s, Entry: model.Entry{ID: "small", Window: 100_000}}}
+	w.config.Compression = run.Compression{Compression: settings.Compression{Enabled: true, Threshold: 0.5, Preserve: 0.3}, By: run.Choice{ID: "small", Model: s, Entry: model.Entry{ID: "small", Window: 100_000}}}
 	w.log.tokens = 600
 	w.log.before = []model.Message{
 		{Role: model.User, Parts: []model.Part{text("an old request " + strings.Repeat("and more of it ", 200))}},
