@@ -129,6 +129,7 @@ type memoryReader struct {
 }
 
 // folder takes the memory files of one folder.
+// Nothing fails the whole: a file that is not taken is among those left out, with why.
 func (r *memoryReader) folder(dir string, global bool) {
 	names := r.names(dir)
 	if len(names) == 0 {
@@ -293,6 +294,8 @@ func (r *memoryReader) withImports(disk *Disk, name, text string, depth int, int
 
 // take adds an imported file to b. A path at which there is nothing is a word, unless
 // it reads like a file.
+// Imports stay in the folder that disk is of, and lead maxMemoryDepth files deep, so
+// that a circle ends. The text stands between lines that name the file.
 func (r *memoryReader) take(disk *Disk, from, path string, depth int, into *MemoryFile, b *strings.Builder) {
 	name := path
 	if !filepath.IsAbs(path) {

@@ -79,6 +79,9 @@ func (w *walk) locate() (*place, error) {
 }
 
 // step goes one element further: it returns the place when that was the last.
+// A nil place without an error means: go on. Folders that are missing are made
+// where w.mkdir says so, one that is made meanwhile is taken. The handles of
+// the folders on the way stay open, so that ".." leads back where it came from.
 func (w *walk) step(element string) (*place, error) {
 	dir := w.handles[len(w.handles)-1]
 	last := len(w.todo) == 0

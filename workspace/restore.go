@@ -28,6 +28,7 @@ func (d *Disk) Look(ctx context.Context, name string, limit int64) (*File, error
 }
 
 // look is one try of Look.
+// A folder is nothing that Look knows: it is fault.NotFound.
 func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, error) {
 	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()
 	if errors.Is(err, errNotFolder) {

@@ -133,6 +133,7 @@ func endsLine(text string) bool {
 }
 
 // eolOf looks at every line end of text.
+// A text with no line end is EOLNone, one with several kinds EOLMixed.
 func eolOf(text string) EOL {
 	crlf := strings.Count(text, "\r\n")
 	lf := strings.Count(text, "\n") - crlf

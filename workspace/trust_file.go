@@ -150,6 +150,8 @@ func (f *recordFile[T]) private(path string, info fs.FileInfo) error {
 }
 
 // decode reads the content of the file, strictly.
+// A file that is damaged, or of a later version, is fault.Unavailable and never empty:
+// to begin anew would forget what the person decided.
 func (f *recordFile[T]) decode(content []byte) (*T, error) {
 	damaged := func(err error) error {
 		return fault.New(fault.Unavailable, f.op, "%s: %q is damaged: %w", f.void, f.file, err)

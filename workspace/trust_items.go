@@ -239,6 +239,8 @@ func textsIn(value any) []string {
 
 // commandsOf returns what a value of hooks or MCP servers runs or connects to, in
 // words for people.
+// They are in a fixed order, so that the same description gives the same words.
+// Variables of the environment (env) are left out.
 func commandsOf(value any) []string {
 	var all []string
 	switch v := value.(type) {

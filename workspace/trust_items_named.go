@@ -109,6 +109,7 @@ func (n *naming) expand(text string) {
 }
 
 // hear takes over the words of a text.
+// Any of them may be a path, and so may the whole text.
 func (n *naming) hear(text string) {
 	for _, word := range append(strings.FieldsFunc(text,
 		func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {

@@ -204,6 +204,10 @@ func (w *Watcher) run() {
 }
 
 // loop waits for whatever comes first. Only it touches the state.
+// A hint is looked into after Debounce without another one, or after MaxDelay in
+// any case. Where the system tells nothing, it polls; and every so often (Safety)
+// it looks without a hint, because systems lose some. A batch is offered until
+// somebody takes it, and grows meanwhile.
 func (w *Watcher) loop() {
 	quiet, limit := newIdleTimer(), newIdleTimer()
 	poll := pace{timer: newIdleTimer(), least: w.config.Poll, most: mostPolls * w.config.Poll, patience: patience}

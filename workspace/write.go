@@ -229,6 +229,8 @@ func putFile(dir *os.Root, base string, put putting) error {
 
 // putNamed is putFile with a new file that has a name before it is complete, which
 // nobody can guess.
+// The file gets its name as the last step, so a reader sees the old text or the new
+// one and none in between. On an error the new file is removed.
 func putNamed(dir *os.Root, base string, put putting) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
 	mode := fs.FileMode(0o600)

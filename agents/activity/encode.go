@@ -267,6 +267,8 @@ func (l *Log) recordLost(b Body, err *fault.Error) (Body, []byte) {
 
 // appendString appends s as a JSON string, byte for byte as encoding/json does
 // without HTML escaping: what is not UTF-8 becomes U+FFFD.
+// U+2028 and U+2029 are escaped as well, as encoding/json does. Bytes that need
+// nothing are copied in one piece: texts are most of a log.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

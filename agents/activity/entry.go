@@ -155,6 +155,8 @@ func (e *Entry) index(strict bool) bool {
 }
 
 // indexText finds the text of a delta.
+// It is found only as the last member of the event's data, where the encoder
+// puts it.
 func (e *Entry) indexText() {
 	switch e.Type {
 	case "content.delta", "thought.delta", "tool.delta":

@@ -96,6 +96,8 @@ type edit struct {
 }
 
 // inMemory begins a log without a file.
+// Of a session that goes on from another one it keeps the copied events, which must
+// all be there. Everything counts as written and synced.
 func (o *opener) inMemory() error {
 	l := o.log
 	l.created = l.cfg.Now().UTC().Truncate(time.Millisecond)

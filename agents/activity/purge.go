@@ -346,6 +346,9 @@ func (w *rewriting) begin(upTo int64) (err error) {
 }
 
 // lines writes what is left of the segment's lines.
+// Lines from limit on, and lines that nobody can read, are left out. It copies
+// nothing before the first line that has to change: w.begin then makes the new
+// file, and a segment in which nothing is erased stays as it is.
 func (w *rewriting) lines(size int64, limit uint64) error {
 	in := newLines(w.from, 0, size)
 	for first := true; ; first = false {

@@ -88,6 +88,8 @@ func Purge(b Body) Body {
 }
 
 // purgeResult is [Purge] of how a run ended.
+// Numbers, names, and kinds stay; whatever somebody said or wrote goes. The
+// lists are empty and not nil, since a client has been promised lists.
 func purgeResult(b RunFinished) RunFinished {
 	left := RunFinished{
 		Reason: b.Reason, Recovered: b.Recovered, Usage: b.Usage, Cost: b.Cost, Turns: b.Turns, ToolCalls: b.ToolCalls,

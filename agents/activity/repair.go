@@ -49,6 +49,8 @@ func (o *opener) repairSegment(s *segment, edits []edit, end int64) error {
 }
 
 // rewrite writes what a fixed segment holds.
+// What an edit takes out is replaced by its note. end is where the part that is kept
+// ends. It is synced before it returns.
 func (o *opener) rewrite(f File, s *segment, edits []edit, end int64) error {
 	at := int64(0)
 	for _, e := range edits {

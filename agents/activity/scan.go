@@ -39,6 +39,8 @@ func member(b []byte, i int) (key []byte, from, to int, ok bool) {
 
 // skipString returns where the string that begins at i ends. It checks what
 // JSON asks of a string.
+// i is the place of the opening quote; the end is behind the closing one. It
+// checks no UTF-8.
 func skipString(b []byte, i int) (int, bool) {
 	if i >= len(b) || b[i] != '"' {
 		return 0, false

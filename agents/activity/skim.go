@@ -123,6 +123,9 @@ type skim struct {
 
 // read takes the lines of f between two places. header says that the log begins
 // there.
+// The first line between them is never an event: it is the segment's header, or
+// was cut in two. A line that cannot be read is counted, and an unfinished one
+// at the end is not: it may be being written.
 func (s *skim) read(f File, from, to int64, header bool) error {
 	in := newLines(f, from, to)
 	in.buf = s.k.buf[:0]

@@ -116,6 +116,8 @@ func (w *watcher) restart() {
 }
 
 // read takes in the whole lines of a segment behind those that it took before.
+// The log's lock is taken for one line at a time, so that readers never wait for the
+// disk. A line that is not whole is left for the next time.
 func (w *watcher) read() error {
 	l, s := w.log, w.seg
 	file, err := l.files.Open(s.path, os.O_RDONLY, 0)

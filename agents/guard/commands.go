@@ -44,6 +44,8 @@ type command struct {
 }
 
 // command looks at the command of a request.
+// It is the zero command for a call that runs none. Where no wall stands, the
+// call asks whatever its access says: access is what a wall enforces.
 func (r Request) command() command {
 	p := r.Plan
 	if p.Access == "" {

@@ -173,6 +173,8 @@ func (g *Gate) withTaint(d Decision, r Request, c command) Decision {
 
 // question turns a decision into a question where one is needed, and nobody has answered
 // it for longer.
+// What always asks (the agent's file, a hook, a page of the web in the run) is asked
+// even if somebody has answered it for longer.
 func (g *Gate) question(d Decision, r Request, c command) Decision {
 	p := r.Plan
 	always := tool.AnyTakes(r.Require, p.Tool)

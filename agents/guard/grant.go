@@ -94,6 +94,9 @@ func commandLine(argv []string) string {
 }
 
 // grants returns what an answer for longer grants.
+// A call of a shape gives one grant; a command gives one for each entry of the
+// plan's Keep, so that another line of the same programs need not be asked
+// about.
 func grants(r Request, d Decision, o Outcome) []Grant {
 	one := Grant{Scope: o, Agent: r.ID.Agent, Project: r.Project, Tool: r.Plan.Tool, Folder: r.Folder, Covers: d.Covers}
 	if o != Always {

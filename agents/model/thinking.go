@@ -97,6 +97,7 @@ func (e Entry) Think(o Options) (budget *int, level string) {
 }
 
 // budgetOf returns the largest budget of a level.
+// -1 is no limit; false is no level.
 func (e Entry) budgetOf(level string) (int, bool) {
 	switch level {
 	case "minimal":

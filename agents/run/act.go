@@ -112,6 +112,10 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 }
 
 // perform does calls, and returns when each has its result.
+// Calls that are in each other's way (writers of one file, and what reads it) wait in their
+// order, all others run at once, up to maxAtOnce. A tool that does not heed its context is
+// left behind in Leftovers: its call has a result, and it can ask no model any more
+// (b.over).
 func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)

@@ -182,6 +182,9 @@ type teller struct {
 }
 
 // file tells one change. What a file was and is are kept first.
+// If it cannot be kept, the change is told as lost: it is then known that it
+// happened, and that it cannot be undone. Patches share one bound for the whole
+// command; beyond it only names are told.
 func (t *teller) file(c snapshot.Change) {
 	r := t.r
 	event := activity.FileChanged{Call: t.call, By: t.by}

@@ -200,6 +200,7 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 }
 
 // consult asks once and tells it.
+// An answer that ends without its last chunk is a [model.Error] of class Cut.
 func consult(ctx context.Context, choice Choice, req *model.Request, say func(activity.Body, time.Duration) uint64,
 	now func() time.Time, attempt, tokens int) (*model.Answer, error) {
 	say(activity.ModelStarted{Model: choice.ID, Attempt: attempt, Tokens: tokens, Purpose: req.Asker.Purpose,

@@ -91,6 +91,8 @@ func (b *batch) execute(t *task, token *tool.Token) {
 }
 
 // runTool runs the tool.
+// A panic of a tool is that call's error and no more. Unless the tool only reads, the
+// error says that its outcome is unknown.
 func (x *execution) runTool() (result *tool.Result, err error) {
 	t := x.task
 	var caught panics.Catcher

@@ -240,6 +240,8 @@ func beginning(value any) json.RawMessage {
 }
 
 // arrive is the end of a run whose graph has ended.
+// done are the values of the last steps, by their ids. Several of them make an object by the
+// names of their nodes. A value that is not what the agent promises fails the run.
 func (r *runner) arrive(next graph.Next, done map[string]any) ending {
 	if next.Err != nil {
 		return r.graphFailed("graph", next.Err.Error())

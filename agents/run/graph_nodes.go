@@ -147,6 +147,8 @@ func before(s graph.Step) string {
 }
 
 // askPerson asks the person what a node says.
+// It waits for the person. Nobody who could be asked is final, all other failures may be
+// tried again as the node says.
 func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, input any, attempt int) Given {
 	ask := r.Env.Ask
 	if ask == nil {
@@ -241,6 +243,8 @@ const (
 
 // cutOff ends a call during which the daemon ended. What only reads is read again; about
 // anything else the person is asked.
+// again says that the call is done once more. The person may also go on without it, or end
+// it, which is what no answer does.
 func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args json.RawMessage,
 	past GraphCall) (given Given, again bool) {
 	message, cause := unknownOutcome, "The daemon ended"

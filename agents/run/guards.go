@@ -174,6 +174,8 @@ func (r *runner) tellGuard(told activity.GuardrailChecked, took time.Duration) {
 }
 
 // askRepair has the model repair its result.
+// What the guard found is fenced: it may quote the model or a page. The question is in
+// the log with it, so that a run that is resumed here asks the same.
 func (r *runner) askRepair(g *guardrail.Guard, end *ending, found []activity.GuardError) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Your result was checked by %s and refused:\n", g.Name)

@@ -303,6 +303,8 @@ func (b *batch) askHooks(t *task) {
 
 // afterTool runs the hooks after a tool, which may hide or replace what the model gets
 // of its result, or add to it.
+// A result that hooks could not see before the call was cancelled is not shown: they
+// might have hidden it.
 func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result, error) {
 	result, err = addContext(result, err, t.hookContext)
 	if !b.hooked("AfterTool") {

@@ -323,6 +323,8 @@ func (r *runner) answerOfHook(raw json.RawMessage) (*model.Answer, error) {
 }
 
 // review runs the hooks after a model, which may change or refuse what it said.
+// Hooks see and change texts only; calls of tools stay as they are. The error is ctx's, or an
+// errHook with the hook's reason.
 func (r *runner) review(ctx context.Context, req *model.Request, answer *model.Answer) error {
 	given, _ := requestForHooks(req)
 	text := textOf(answer)

@@ -43,6 +43,9 @@ type embedder struct {
 func (e embedder) Name() string { return e.choice.ID }
 
 // Embed implements [memory.Embedder].
+// It is counted and told as a call of a model, with estimated tokens. The errors are
+// fault.Invalid (the provider makes no vectors), fault.Denied (the budget is used up),
+// fault.Unavailable (it gave none), and ctx's.
 func (e embedder) Embed(ctx context.Context, text string, dimension int, use memory.Use) ([]float32, error) {
 	const op = "run.embed"
 	by, ok := e.choice.Model.(model.Embedder)

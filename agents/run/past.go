@@ -170,6 +170,8 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 }
 
 // finishBatch gives the calls of the last answer their results.
+// Calls that had not begun are done now. One that was being executed is not repeated
+// unless it is a delegation, because nobody knows what it did; the model is told so.
 func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over bool) {
 	began := r.Now()
 	var calls []model.Call

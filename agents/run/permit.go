@@ -164,6 +164,9 @@ func (r *runner) project() string {
 }
 
 // question puts a call before the person and writes what was answered.
+// It blocks until the person answers, the question expires, or the call is cancelled.
+// That it is asked goes to the log right before the person is asked, that it was
+// answered right after.
 func (b *batch) question(t *task, d guard.Decision) Answer {
 	if t.state != activity.AwaitingApproval && t.state != activity.Executing {
 		b.enter(t, activity.AwaitingApproval, nil, nil)

@@ -83,6 +83,8 @@ func (b *batch) askAside(ctx context.Context, choice Choice, req *model.Request)
 }
 
 // callAside is [batch.askAside] for any call of a model. ask makes an attempt and tells it.
+// Its tokens are reserved before each attempt and given back where that failed. After the
+// batch has ended nothing is counted any more, and the error is context.Canceled.
 func (b *batch) callAside(ctx context.Context, choice Choice, tokens int,
 	ask func(attempt int) (*model.Answer, error)) (*model.Answer, error) {
 	// What the run has used is the loop's, which waits for the calls of the batch.

@@ -153,6 +153,8 @@ func (c *completion) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 
 // complete takes the first valid call; a later one of the same batch is an
 // error (spec 3.3).
+// A result that came while the person was saying something has to be given again,
+// since it may be wrong by now.
 func (c *completion) complete(args json.RawMessage) (*tool.Result, error) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()

@@ -196,6 +196,8 @@ func (r *runner) passOn(end ending) ending {
 }
 
 // tellHandoff says that control passes on.
+// The run that goes on is made from this event. A conversation that cannot be kept is
+// told, and the handoff goes on without it.
 func (r *runner) tellHandoff(p *passing) {
 	b := activity.HandoffStarted{
 		From: r.Definition.Name, To: p.to, Reason: p.message.Reason, Summary: p.message.Summary,

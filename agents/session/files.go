@@ -12,6 +12,7 @@ import (
 )
 
 // readFile returns what a file holds.
+// All of it is read at once; the caller bounds what it asks for.
 func readFile(files activity.Files, name string) ([]byte, error) {
 	f, err := files.Open(name, os.O_RDONLY, 0)
 	if err != nil {

@@ -46,6 +46,9 @@ func (s *Session) fold(e activity.Event) {
 }
 
 // foldView folds an event into the view of the agent that it is about.
+// s.mu is held. A mark is kept where a run begins and where bounds allows one, so
+// that a rewind or a fork need not fold the log from its start. The view of a context
+// of its own (a delegated run) is dropped when its run ends.
 func (s *Session) foldView(e activity.Event) {
 	id := e.ContextID()
 	switch b := e.Body.(type) {

@@ -129,6 +129,8 @@ func (t *totals) name() string {
 }
 
 // apply folds one event.
+// It needs no other event of the log than those of totalled, and is called in the
+// log's order.
 func (t *totals) apply(e activity.Event) {
 	if t.info.CreatedAt.IsZero() {
 		t.info.CreatedAt = e.Time

@@ -106,6 +106,7 @@ func (s *Store) List() ([]Info, error) {
 }
 
 // findFiles returns the files of the sessions that are not open.
+// It reads the folder once and opens no file. An empty lock file counts as none.
 func (s *Store) findFiles(open map[string]bool) ([]foundFiles, error) {
 	entries, err := os.ReadDir(s.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -153,6 +154,11 @@ func (s *Store) findFiles(open map[string]bool) ([]foundFiles, error) {
 
 // look returns what can be told of a session that is not open; false when it is
 // gone meanwhile.
+// What the session's info file says counts as long as the log has the size, the
+// time and the number of segments that it was written for. Else the log is read:
+// whole while reads, the bytes that all sessions together may take, allows it,
+// and otherwise only its beginning and its end. A session that was read whole
+// and is not locked gets a new info file, as far as writes allows it.
 func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.Int64) (Info, bool) {
 	path := filepath.Join(s.cfg.Dir, f.id+".jsonl")
 	info := Info{Session: f.id, Folder: s.cfg.Folder, Agents: []string{}, AgentChain: []string{}, State: Idle}

@@ -156,6 +156,7 @@ func limitOf(reason activity.Reason) string {
 }
 
 // apply folds an event of a run that has begun and not ended.
+// s.mu is held. It is called in the log's order, for this run's events only.
 func (p *progress) apply(e activity.Event) {
 	t := &p.told
 	switch b := e.Body.(type) {
@@ -243,6 +244,8 @@ func (p *progress) use(id string, u model.Usage) {
 }
 
 // recordContent takes an answer's content.
+// Where the provider told no usage (p.rough), the tokens are estimated from the text, and what was
+// estimated is noted apart: a purge takes the text out of the log, and the estimate with it.
 func (p *progress) recordContent(b activity.ModelContent) {
 	n := 0
 	for _, part := range b.Content {
@@ -289,6 +292,7 @@ func (s *Session) Progress(run string) (Progress, bool) {
 }
 
 // progressOf is Progress. s.mu is held.
+// What it returns is a copy, apart from the events' own parts, which nobody changes.
 func (s *Session) progressOf(run string) (Progress, bool) {
 	p, r := s.progress[run], s.total.run(run)
 	if p == nil || r == nil {

@@ -94,6 +94,8 @@ func resource(r *activity.Resource) string {
 }
 
 // diagnostics lists LSP diagnostics, one a line.
+// Lines and columns count from 1, as people and compilers do. What is no list
+// of diagnostics is given as it is.
 func diagnostics(uri string, items json.RawMessage) string {
 	var list []struct {
 		Range    definition.Range `json:"range"`

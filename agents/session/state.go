@@ -81,6 +81,8 @@ type unset struct {
 }
 
 // foldState folds an event into the state. s.mu is held.
+// Only runs that a person started make the task; those that an agent delegates to are
+// seen as actions alone. The variables of a run end with it.
 func (s *Session) foldState(e activity.Event) {
 	st := &s.state
 	switch b := e.Body.(type) {
@@ -362,6 +364,8 @@ func (s *Session) SetState(ctx context.Context, o activity.Origin, run, key stri
 }
 
 // checkState returns a value as it is kept.
+// It is compact and masked, nil for one that is to be dropped. The errors are all
+// fault.Invalid: no key, no JSON, too large, or a current_task that is no text.
 func (s *Session) checkState(key string, value json.RawMessage) (json.RawMessage, error) {
 	const op = "session.state"
 	if err := CheckKey(key); err != nil {

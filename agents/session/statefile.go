@@ -91,6 +91,10 @@ func (v *values) load() (map[string]Value, error) {
 }
 
 // set gives a key a value, and reports whether it had another one.
+// The file is locked, read anew and replaced as a whole, so that several daemons
+// can change other keys of it; it waits lockPatience at most for the lock. Values
+// in memory (v.file is "") need no lock file. A value that is already there
+// writes nothing. On an error the file is as it was.
 func (v *values) set(ctx context.Context, key string, to Value) (changed bool, err error) {
 	if v.file != "" {
 		if err := os.MkdirAll(filepath.Dir(v.file), 0o700); err != nil {

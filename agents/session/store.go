@@ -115,6 +115,8 @@ func (t *slot) live() *Session {
 }
 
 // New returns a store. It touches no file.
+// NewID and Files get defaults. The caller closes the store when no session of it
+// is used any more.
 func New(cfg Config) *Store {
 	if cfg.NewID == nil {
 		cfg.NewID = NewID

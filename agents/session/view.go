@@ -245,6 +245,8 @@ func (v *view) unask() {
 }
 
 // reply adds what the model said.
+// Two answers in a row, and one without a question, get a message of the user
+// between or before them, so that the two take turns.
 func (v *view) reply(about activity.Origin, b activity.ModelContent) {
 	m := model.Message{Role: model.Reply, Raw: compact(b.Raw)}
 	for _, p := range b.Content {

@@ -250,6 +250,8 @@ type parser struct {
 }
 
 // value reads one value at a depth.
+// The bounds on nodes and depth come first, since the text is a model's: what is
+// refused must cost little.
 func (p *parser) value(depth int) (any, error) {
 	if p.nodes++; p.nodes > maxNodes {
 		return nil, fmt.Errorf("they hold more than %d values", maxNodes)

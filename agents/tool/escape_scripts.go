@@ -75,6 +75,9 @@ func (f *findings) tell(what string, word int, line func() string) {
 }
 
 // look looks at one word.
+// A word in ASCII can look like nothing else, unless it is the name of a host in
+// Punycode. Each word is looked at once, and each finding told once, with the number
+// of the word that it was first found in.
 func (f *findings) look(word string) {
 	if _, known := f.words[word]; known || (isASCII(word) && !strings.Contains(strings.ToLower(word), "xn--")) {
 		return

@@ -15,6 +15,8 @@ import (
 func EventLine(body activity.Body) string { return Escape(eventText(body)) }
 
 // eventText is EventLine before it is escaped.
+// It is "" for an event that has no line of its own, such as what a model says or a tool
+// does.
 func eventText(body activity.Body) string {
 	switch b := body.(type) {
 	case activity.RouteDecided:

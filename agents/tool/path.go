@@ -87,6 +87,9 @@ func ResolveLink(env *Env, path string) (Place, error) {
 
 // resolve is Resolve; blobs is the folder besides the workspace that is
 // accepted, "" for none.
+// Links are followed before anything is decided: where a path leads counts and
+// not how it is written. A path that is not there yet is a place as well. The
+// errors are a tool's: CodeArgs, CodeNotFound and CodeOutside.
 func resolve(env *Env, path, blobs string) (Place, error) {
 	if path == "" {
 		return Place{}, Errorf(CodeArgs, "an empty path names nothing: give one relative to the workspace folder")

@@ -152,6 +152,8 @@ func matchElement(pattern, element string) bool {
 
 // alternatives returns the patterns that one with braces stands for, each
 // without; more than [maxAlternatives] of them mean that there are too many.
+// Braces in braces are opened by the recursion. It stops as soon as there are
+// too many, so that a short pattern cannot stand for millions.
 func alternatives(pattern string) []string {
 	open, commas, depth := -1, []int(nil), 0
 	for i := 0; i < len(pattern); i++ {

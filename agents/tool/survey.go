@@ -185,6 +185,8 @@ var dependencyFolders = map[string]bool{
 var contentSkipped = map[string]bool{".git": true, ".hg": true, ".svn": true}
 
 // look compares the folder with what is known and returns its places.
+// The folder itself may be such a place. An error is one of the workspace folder or
+// ctx's; what cannot be read below it makes the survey incomplete.
 func (f *surveyed) look(ctx context.Context) (Places, error) {
 	at, err := os.Open(f.folder)
 	if err != nil {
@@ -223,6 +225,9 @@ func (f *surveyed) look(ctx context.Context) (Places, error) {
 }
 
 // visit brings what is known of a folder up to date, and lists its places.
+// A folder is read again only if its stamp is another, or may have stayed the same
+// although it changed (racy). Links are not walked into; where one leads inside of the
+// workspace is listed too.
 func (f *surveyed) visit(ctx context.Context, d *surveyDir, stamp folderStamp, depth int) {
 	if f.folders++; f.folders > maxSurveyFolders || depth > maxSurveyDepth {
 		f.found.Complete = false
@@ -331,6 +336,7 @@ func ProtectedPlaces(folder string) []string {
 }
 
 // read reads a folder. stamp was taken before.
+// Folders that were known keep what is known below them.
 func (f *surveyed) read(d *surveyDir, stamp folderStamp) {
 	d.stamp, d.racy = stamp, stamp.changedAfter(f.now().Add(-settleTime))
 	old := d.dirs

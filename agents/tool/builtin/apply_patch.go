@@ -150,6 +150,8 @@ func describePatch(all []patched) *tool.Plan {
 }
 
 // patchFile finds one file of a patch and what becomes of it.
+// The errors say what to do instead, since the model reads them: nothing was
+// changed yet.
 func patchFile(ctx context.Context, env *tool.Env, f *gitdiff.File) (patched, error) {
 	name := f.NewName
 	if f.IsDelete {
@@ -274,6 +276,8 @@ func applyHunks(text string, hunks []*gitdiff.TextFragment) (string, error) {
 }
 
 // findHunk returns the line at which a hunk's context and removed lines stand.
+// The line numbers of the hunk do not count, nor do line ends: its text has to
+// stand at one place of the file and no other.
 func findHunk(lines []string, h *gitdiff.TextFragment) (int, error) {
 	var old []string
 	for _, l := range h.Lines {

@@ -181,6 +181,8 @@ func (c *sandboxedCommand) name(path string) string {
 
 // hint says which access could help a command that failed, if what it printed
 // looks as if the wall kept it from something.
+// It goes by the words of well-known programs, so it may be wrong in both directions; it
+// only says what can be asked for and gives nothing.
 func (c *sandboxedCommand) hint(output string) []string {
 	if c == nil || c.box == nil || c.box.Wall == sandbox.None {
 		return nil

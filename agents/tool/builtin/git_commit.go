@@ -152,6 +152,9 @@ func (c *commitCall) explain(err error) error {
 }
 
 // look finds what would be committed, and returns it for people.
+// What git ignores, what a submodule has and what is gone both from the commit and
+// the disk is not committed. Credentials are refused and not left out, so that the
+// model does not take a part for the whole.
 func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, err error) {
 	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
 		"--ignore-submodules=all", "--"}
@@ -226,6 +229,8 @@ func describeState(state string) string {
 }
 
 // do makes the commit.
+// Everything that was decided about is looked at again, with the slot held: a path
+// that leads elsewhere by now, or another list of files, is stale.
 func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error) {
 	note := ""
 	if env.Edits != nil {
@@ -283,6 +288,8 @@ git --no-pager show --no-ext-diff --no-textconv --stat --format='%h %s' HEAD`
 
 // commitWalled commits behind the wall, where the repository's hooks and filters
 // may run.
+// The script gets the message and the files as its arguments, and not as a part of
+// its text. It has commitTimeout.
 func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
 	path, err := shell(env)
 	if err != nil {
@@ -327,6 +334,8 @@ func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note strin
 
 // commitBare commits where no wall stands: with our own git, which runs nothing of
 // the repository's.
+// A file with a filter is refused: a filter is a program of the repository's
+// choice.
 func (c *commitCall) commitBare(ctx context.Context, env *tool.Env, note string) (*tool.Result, error) {
 	who, err := c.repo.Identity(ctx, env.HomeFolder())
 	if err != nil {

@@ -260,6 +260,8 @@ func (q *query) overlay(found []hits) []hits {
 }
 
 // report writes the result. Both engines' hits look the same.
+// Files are sorted by path. Of more hits than the limit only the number is told,
+// and files that a rule hides are counted and not named.
 func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	slices.SortFunc(found, func(a, b hits) int { return cmp.Compare(a.rel, b.rel) })
 	limit := args.Limit

@@ -202,6 +202,7 @@ func readRecord(in *bufio.Reader) (raw []byte, long bool, err error) {
 
 // take reads one record. What cannot be read is passed over: a newer ripgrep
 // may write more kinds.
+// A file that turns out to be binary loses its hits again.
 func (c *collector) take(raw []byte) {
 	var r record
 	if json.Unmarshal(raw, &r) != nil {

@@ -20,6 +20,8 @@ import (
 
 // search walks and searches with all processors, and returns the files that
 // matched in no particular order.
+// It ends early, and reports partial, when ctx ends, the walk meets one of its
+// bounds, or there are maxHits matches. A file that cannot be read has none.
 func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	if q.isFile {
 		if !q.wanted(q.start) {

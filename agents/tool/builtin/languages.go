@@ -119,6 +119,8 @@ func planQuery(env *tool.Env, q tool.LanguageQuery, file, symbol string) (*tool.
 }
 
 // queryLanguages asks and shows what was found.
+// It waits for the editor. What the editor cannot answer is an error of the tool
+// that names other ways.
 func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, file,
 	symbol string) (*tool.Result, error) {
 	if env.Languages == nil {
@@ -224,6 +226,8 @@ func (r *readFiles) file(ctx context.Context, path string) *readOnce {
 
 // showFound writes what was found, a line each with the line of code below. What
 // may not be read is counted.
+// It ends before the result would be cut, so that the lines about what is left out
+// are in it.
 func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Found) *tool.Result {
 	slices.SortStableFunc(found, func(a, b tool.Found) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))

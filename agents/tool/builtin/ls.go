@@ -50,6 +50,7 @@ func resolveFolder(env *tool.Env, path string) (tool.Place, error) {
 }
 
 // planList plans a listing.
+// A folder is resolved again when the call is done: it may lead elsewhere by then.
 func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error) {
 	p, err := resolveFolder(env, args.DirPath)
 	if err != nil {
@@ -72,6 +73,7 @@ func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error)
 
 // doList lists a folder, folders first. Names are shown escaped, and links with where they say that
 // they lead.
+// Files of which agents get no text are listed by name all the same.
 func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 	p, err := resolveFolder(env, args.DirPath)
 	if err != nil {

@@ -131,6 +131,8 @@ func newAllowance(limit time.Duration, now func() time.Time, end func()) *allowa
 }
 
 // pause stops the time until resume is called.
+// It may be called by several at once; the time goes on when the last of them has
+// resumed. resume is called once.
 func (a *allowance) pause() (resume func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -211,6 +211,8 @@ type excerpt struct {
 
 // extract returns the lines that were asked for, as far as they have not more
 // than so many characters, but at least one.
+// An offset behind the last line is an error of the arguments. Lines are cut at
+// maxLineRunes, and a last line in brackets says what is missing and how to read on.
 func extract(text string, args readArgs, maxRunes int) (excerpt, error) {
 	total := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

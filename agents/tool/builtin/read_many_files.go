@@ -126,6 +126,8 @@ type match struct {
 
 // gather returns the files that the wishes mean, by path, each once, and those
 // that a rule keeps the tool from.
+// The search has searchTime; partial is true when it did not see everything.
+// err is one of a wish that cannot be read, or ctx's.
 func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, out map[string]bool,
 	partial bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
@@ -279,6 +281,9 @@ func doMany(ctx context.Context, env *tool.Env, args manyArgs) (*tool.Result, er
 }
 
 // add shows one file, or says why not.
+// It looks at the size before it reads, because the room is for all files of
+// the call. why is "" for a file that was shown whole; err is only what ends
+// the call.
 func (r *many) add(ctx context.Context, m *match) (why string, err error) {
 	if r.files == maxManyFiles {
 		return fmt.Sprintf("%s: there are more than %d files", m.shown, maxManyFiles), nil
@@ -335,6 +340,7 @@ func (r *many) attach(m *match, at tool.Place, f *tool.File, media *model.Media,
 }
 
 // show adds a text, or its beginning.
+// Only a file that was shown whole counts as read (note).
 func (r *many) show(m *match, at tool.Place, f *tool.File) (why string) {
 	all := readArgs{Limit: len(f.Text) + 1}
 	e, err := extract(f.Text, all, r.runes)

@@ -108,6 +108,8 @@ func memoryTarget(ctx context.Context, env *tool.Env, scope string) (*change, st
 
 // remember returns a memory file's text with one fact more, at the end of the section
 // of facts.
+// A fact that is there already changes nothing. A file without the section gets one
+// at its end; line ends are those of the file.
 func remember(text, fact string) string {
 	end := endOf(text)
 	entry := "- " + fact + end
@@ -144,6 +146,7 @@ func remember(text, fact string) string {
 }
 
 // remember writes a file with its new fact.
+// A file that changed meanwhile is not written (the digest), and the call says so.
 func (c *change) remember(ctx context.Context, env *tool.Env, fact, text, whose string,
 	done activity.Change) (*tool.Result, error) {
 	base := ""

@@ -143,6 +143,7 @@ func (w *walker) walk(start string) {
 
 // folder visits what lies in the folder that dir is of. What lies in a folder in
 // it is reached through its handle.
+// It reports whether the walk goes on. Names are visited in alphabetical order.
 func (w *walker) folder(dir *opened, rel string, depth int) bool {
 	if w.ctx.Err() != nil || depth > maxDirDepth {
 		w.partial = true

@@ -44,6 +44,8 @@ type fetcher struct {
 }
 
 // webFetch returns the tool that fetches a page.
+// What web leaves out gets its default: 10 s until the answer begins, a minute for
+// all of it.
 func webFetch(web Web) tool.Tool {
 	if web.Header <= 0 {
 		web.Header = 10 * time.Second
@@ -109,6 +111,8 @@ func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Res
 }
 
 // follow fetches a page, on the way that redirects lead.
+// Every hop is counted against its host. A redirect to a host that nobody has
+// agreed to is told and not followed (see mayFollow).
 func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.RoundTripper,
 	u *dial.URL) (*tool.Result, error) {
 	for hop := 0; ; hop++ {
@@ -215,6 +219,8 @@ func location(resp *http.Response, u *dial.URL) (*dial.URL, error) {
 }
 
 // result reads an answer.
+// An answer with an error status is a result that failed, with its text: it may
+// say what to do. A page is the web's word and taints the run.
 func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
 	body, err := decodeBody(resp)
 	if err != nil {

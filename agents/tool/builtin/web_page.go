@@ -78,6 +78,7 @@ const (
 
 // trimHTML returns HTML without scripts, styles, drawings and comments, cut where
 // it would take seconds to parse, and whether it is whole.
+// The parser's time grows with tags times text, hence the bound on their product.
 func trimHTML(data []byte) (trimmed []byte, whole bool) {
 	var b bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(data))

@@ -111,6 +111,8 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 }
 
 // findChange finds the file and what forbids to change it, whoever has read it.
+// A file that is not there is no error: c.old is nil. The errors are a tool's,
+// for the model.
 func findChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
 	env = tool.Together(env)
 	p, err := tool.Resolve(env, path)
