@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/chat"
@@ -85,7 +86,7 @@ func (d *dialogue) changeMode(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	if _, err := approval(name); err != nil {
+	if !agents.Approval(name).Valid() {
 		return fmt.Errorf("there is no mode %s: use plan, ask, edits or auto", tool.Escape(name))
 	}
 	var r wire.SessionApprovalResult

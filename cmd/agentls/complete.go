@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/tool"
@@ -29,6 +31,45 @@ func here() (string, error) {
 // complete offers the values of a flag to the shell.
 func complete(c *cobra.Command, flag string, values ...string) {
 	completeBy(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice is the value of a flag that is one of some.
+type choice struct {
+	value *string
+	first string // without the flag
+	of    []string
+}
+
+// String implements [pflag.Value]; of the zero value it is asked, too.
+func (c choice) String() string { return c.first }
+
+// Type implements [pflag.Value].
+func (c choice) Type() string { return "string" }
+
+// Set implements [pflag.Value].
+func (c choice) Set(value string) error {
+	if value != c.first && !slices.Contains(c.of, value) {
+		return fmt.Errorf("use %s", joinOr(c.of))
+	}
+	*c.value = value
+	return nil
+}
+
+// choose adds a flag that is one of some values, which are offered to the shell.
+func choose(c *cobra.Command, value *string, flag, first, help string, of ...string) {
+	*value = first
+	c.Flags().Var(choice{value, first, of}, flag, help)
+	complete(c, flag, of...)
+}
+
+// flagError is what a person is told of flags that cannot be read.
+func flagError(_ *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if _, ok := bad.GetFlag().Value.(choice); ok {
+			err = fmt.Errorf("invalid --%s %q; %w", bad.GetFlag().Name, bad.GetValue(), bad.Unwrap())
+		}
+	}
+	return usage{err}
 }
 
 // completeBy offers what offer returns when the shell asks.

@@ -21,16 +21,13 @@ func deleteCommand(std streams) *cobra.Command {
 		Use: "delete NAME", Short: "Delete an agent's file, and what the agent remembers",
 		Args: arguments(1, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkScope(scope); err != nil {
-				return err
-			}
 			asks := newTerminal(std)
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				info, err := agentOf(ctx, conn, args[0], scope)
 				if err != nil {
 					return err
 				}
-				if scope == "" && checkScope(info.Scope) == nil {
+				if scope == "" && (info.Scope == "project" || info.Scope == "global") {
 					scope = info.Scope // of what is asked about, and nothing else
 				}
 				if !yes {
@@ -78,10 +75,9 @@ func deleteCommand(std streams) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "", "project or global, where both have an agent of that name")
+	choose(c, &scope, "scope", "", "project or global, where both have an agent of that name", "project", "global")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.Flags().BoolVar(&keep, "keep-context", false, "leave what the agent has seen and said in its sessions")
-	complete(c, "scope", "project", "global")
 	return c
 }
 
@@ -103,19 +99,9 @@ func stillNaming(ctx context.Context, conn *connection, name string) (list []str
 	return list, nil
 }
 
-// checkScope refuses what is no scope of an agent that a person makes.
-func checkScope(scope string) error {
-	if scope != "" && scope != "project" && scope != "global" {
-		return usage{fmt.Errorf("invalid --scope %q; use project or global", scope)}
-	}
-	return nil
-}
-
 // scopeOf returns the scope that --scope and --global mean together, "" for neither.
 func scopeOf(scope string, global bool) (string, error) {
-	switch err := checkScope(scope); {
-	case err != nil:
-		return "", err
+	switch {
 	case global && scope == "project":
 		return "", usage{errors.New("--global and --scope project do not go together; leave one out")}
 	case global:

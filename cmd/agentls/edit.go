@@ -27,9 +27,6 @@ func editCommand(std streams) *cobra.Command {
 			"taken back when it ends: tell one that ends at once to wait, as in EDITOR=\"code --wait\".",
 		Args: arguments(1, 1), ValidArgsFunction: completeFiles(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkScope(scope); err != nil {
-				return err
-			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				info, err := agentOf(ctx, conn, args[0], scope)
 				if err != nil {
@@ -43,8 +40,7 @@ func editCommand(std streams) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "", "project or global, where both have an agent of that name")
-	complete(c, "scope", "project", "global")
+	choose(c, &scope, "scope", "", "project or global, where both have an agent of that name", "project", "global")
 	return c
 }
 

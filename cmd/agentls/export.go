@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +38,6 @@ docs/migrating.md goes key by key.`,
 			switch {
 			case o.to == "":
 				return usage{fmt.Errorf("--to is missing; use %s", joinOr(toolNames))}
-			case !slices.Contains(toolNames, o.to):
-				return usage{fmt.Errorf("invalid --to %q; use %s", o.to, joinOr(toolNames))}
 			case o.all == (len(args) > 0):
 				return usage{errors.New("name the agents, or give --all, not both; see `agentls list`")}
 			case o.stdout && (o.out != "" || o.force):
@@ -55,7 +52,7 @@ docs/migrating.md goes key by key.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "whose format: "+joinOr(toolNames))
+	choose(c, &o.to, "to", "", "whose format: "+joinOr(toolNames), toolNames...)
 	c.Flags().StringVar(&o.out, "out", "", "the folder to write to (the tool's own in this folder)")
 	c.Flags().BoolVar(&o.stdout, "stdout", false, "print the file of one agent instead of writing it")
 	c.Flags().BoolVar(&o.all, "all", false, "all agents of this folder; with --global all of yours")
@@ -63,7 +60,6 @@ docs/migrating.md goes key by key.`,
 	c.Flags().BoolVar(&o.force, "force", false, "replace files that are there")
 	c.Flags().BoolVar(&o.drop, "drop-restrictions", false, "leave out restrictions that the other tool cannot express")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "the report as JSON")
-	complete(c, "to", toolNames...)
 	return c
 }
 

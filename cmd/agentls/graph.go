@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,9 +40,6 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 		Example: "  agentls graph visualize bug-flow\n  agentls graph visualize bug-flow --format dot | dot -Tsvg > flow.svg",
 		Args:    arguments(0, 1), ValidArgsFunction: completeAgents(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(graph.Formats, p.Format) {
-				return usage{fmt.Errorf("invalid --format %q; use %s", p.Format, "text, mermaid, dot or json")}
-			}
 			if len(args) > 0 {
 				p.Name = strings.TrimPrefix(args[0], "@")
 			}
@@ -60,8 +55,7 @@ mermaid is for Markdown files, dot for Graphviz, and json is what LangGraph writ
 			})
 		},
 	}
-	c.Flags().StringVar(&p.Format, "format", "text", "text, mermaid, dot or json")
+	choose(c, &p.Format, "format", "text", joinOr(graph.Formats), graph.Formats...)
 	c.Flags().StringVar(&p.Run, "run", "", "the `run` whose nodes' states are shown")
-	complete(c, "format", graph.Formats...)
 	return c
 }

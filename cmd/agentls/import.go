@@ -43,18 +43,15 @@ they are. docs/migrating.md goes key by key.`,
 			if err != nil {
 				return err
 			}
-			if o.from != "" && !slices.Contains(toolNames, o.from) {
-				return usage{fmt.Errorf("invalid --from %q; use %s", o.from, joinOr(toolNames))}
-			}
 			o.scope = scope
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				return importAgents(ctx, conn, std, o, args)
 			})
 		},
 	}
-	c.Flags().StringVar(&o.from, "from", "",
-		"whose format it is, where neither place nor keys tell: "+joinOr(toolNames))
-	c.Flags().StringVar(&o.scope, "scope", "", "project or global: who has the agents from now on (project)")
+	choose(c, &o.from, "from", "",
+		"whose format it is, where neither place nor keys tell: "+joinOr(toolNames), toolNames...)
+	choose(c, &o.scope, "scope", "", "project or global: who has the agents from now on (project)", "project", "global")
 	c.Flags().BoolVar(&o.global, "global", false, "the same as --scope global")
 	c.Flags().StringVar(&o.name, "name", "", "what the agent is to be called, if one file is imported")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
@@ -62,8 +59,6 @@ they are. docs/migrating.md goes key by key.`,
 	c.Flags().BoolVar(&o.verbose, "verbose", false,
 		"below each file all that did not translate, also what several have in common")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "the report as JSON")
-	complete(c, "from", toolNames...)
-	complete(c, "scope", "project", "global")
 	return c
 }
 

@@ -20,12 +20,6 @@ func listCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the agents of this folder and your own", Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if scope != "all" && scope != "project" && scope != "global" {
-				return usage{fmt.Errorf("invalid --scope %q; use global, project or all", scope)}
-			}
-			if format != "table" && format != "json" {
-				return usage{fmt.Errorf("invalid --format %q; use table or json", format)}
-			}
 			p := &wire.ListParams{}
 			if scope != "all" {
 				p.Scope = scope
@@ -35,11 +29,9 @@ func listCommand(std streams) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "all", "global, project or all")
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	choose(c, &scope, "scope", "all", "global, project or all", "global", "project", "all")
+	choose(c, &format, "format", "table", "table or json", "table", "json")
 	c.Flags().BoolVar(&asJSON, "json", false, "the same as --format json")
-	complete(c, "scope", "global", "project", "all")
-	complete(c, "format", "table", "json")
 	return c
 }
 

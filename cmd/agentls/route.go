@@ -26,17 +26,15 @@ Nothing runs. The model is asked where the strategy needs it.`,
 		Args: arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.Input = args[0]
-			if at, err := p.Check(); err != nil {
-				return usage{fmt.Errorf("%s %w", map[string]string{"input": "INPUT",
-					"strategy": "--strategy"}[at], err)}
+			if _, err := p.Check(); err != nil {
+				return usage{fmt.Errorf("INPUT %w", err)}
 			}
 			return request(c, std, wire.MethodRoute, &p, asJSON,
 				func(r *wire.RouteResult) error { return printRoute(std.out, r) })
 		},
 	}
-	c.Flags().StringVar(&p.Strategy, "strategy", "", "rule, llm or hybrid; without it, the settings'")
+	choose(c, &p.Strategy, "strategy", "", "rule, llm or hybrid; without it, the settings'", "rule", "llm", "hybrid")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	complete(c, "strategy", "rule", "llm", "hybrid")
 	return c
 }
 

@@ -91,45 +91,27 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	f.BoolVar(&o.plain, "plain", false, "with --interactive: plain lines, for screen readers and recordings")
 	f.StringVar(&o.session, "session", "", "the session to go on with, latest, or new; without it, main")
 	f.BoolVar(&o.fresh, "new", false, "begin a new session; the same as --session new")
-	f.StringVar(&o.approve, "approve", "", approveHelp)
-	f.StringVar(&o.format, "format", "text",
-		"text, json (the result at the end) or stream-json (each event as it comes)")
-	f.StringVar(&o.mode, "mode", "", "chat or task; without it, the agent's own")
+	chooseApproval(c, &o.approve)
+	chooseFormat(c, &o.format)
+	choose(c, &o.mode, "mode", "", "chat or task; without it, the agent's own", "chat", "task")
 	f.StringVar(&o.model, "model", "", "the model, instead of the agent's")
-	f.StringVar(&o.strategy, "strategy", "",
-		"how @auto picks the agent: rule, llm or hybrid; without it, the settings'")
+	choose(c, &o.strategy, "strategy", "", "how @auto picks the agent: rule, llm or hybrid; without it, the settings'",
+		"rule", "llm", "hybrid")
 	f.StringArrayVar(&o.input, "input", nil, "`key=value` of the agent's inputs; can be given again")
 	f.StringVar(&o.inputs, "inputs", "", "all inputs of the agent as one `JSON` object")
 	f.BoolVar(&o.trace, "trace", false,
 		"show each call of a model or a tool, handoff and check on standard error as it ends, with its time")
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
-	complete(c, "approve", "plan", "ask", "edits", "auto")
-	complete(c, "format", formats...)
-	complete(c, "mode", "chat", "task")
 	completeModels(c)
-	complete(c, "strategy", "rule", "llm", "hybrid")
 	completeSessionFlag(c, "new")
 	return c
 }
 
 // request checks the flags, and returns what they and the arguments ask for.
 func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemon.Config, error) {
-	mode, err := approval(o.approve)
-	if err != nil {
-		return nil, daemon.Config{}, err
-	}
-	switch {
-	case o.checkFormat() != nil:
-		return nil, daemon.Config{}, o.checkFormat()
-	case o.interactive && o.format != "text":
-		err = fmt.Errorf("--interactive and --format %s do not go together; leave one out", o.format)
-	case o.strategy != "" && o.strategy != "rule" && o.strategy != "llm" && o.strategy != "hybrid":
-		err = fmt.Errorf("invalid --strategy %q; use rule, llm or hybrid", o.strategy)
-	case o.mode != "" && o.mode != "chat" && o.mode != "task":
-		err = fmt.Errorf("invalid --mode %q; use chat or task", o.mode)
-	}
-	if err != nil {
-		return nil, daemon.Config{}, usage{err}
+	if o.interactive && o.format != "text" {
+		return nil, daemon.Config{},
+			usage{fmt.Errorf("--interactive and --format %s do not go together; leave one out", o.format)}
 	}
 	o.args = args
 	// With the request: what is said for this process counts more than the mode
@@ -178,19 +160,21 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	}
 	config, err := base(std)
 	config.Trust = config.Trust || o.trust
-	config.Approval = mode
+	config.Approval = agents.Approval(o.approve)
 	return p, config, err
 }
 
-// approveHelp explains the flag --approve of run and serve.
-const approveHelp = "plan (read only), ask, edits (files change without a question) or auto (medium risks, too)"
+// chooseApproval adds the flag --approve of run and serve.
+func chooseApproval(c *cobra.Command, value *string) {
+	choose(c, value, "approve", "",
+		"plan (read only), ask, edits (files change without a question) or auto (medium risks, too)",
+		"plan", "ask", "edits", "auto")
+}
 
-// approval returns the mode that --approve names; "" is the default.
-func approval(mode string) (agents.Approval, error) {
-	if a := agents.Approval(mode); mode == "" || a.Valid() {
-		return a, nil
-	}
-	return "", usage{fmt.Errorf("invalid --approve %q; use plan, ask, edits or auto", mode)}
+// chooseFormat adds the flag --format of what runs agents.
+func chooseFormat(c *cobra.Command, value *string) {
+	choose(c, value, "format", "text", "text, json (the result at the end) or stream-json (each event as it comes)",
+		"text", "json", "stream-json")
 }
 
 // errOutputClosed ends a run whose text nobody reads any more.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/internal/daemon"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/server"
@@ -41,10 +42,6 @@ socket that the editor listens on, which it names with --pipe or --socket. The
 daemon itself never listens.`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			mode, err := approval(approve)
-			if err != nil {
-				return err
-			}
 			if err := way.check(c.Flags().Changed); err != nil {
 				return err
 			}
@@ -54,7 +51,7 @@ daemon itself never listens.`,
 			}
 			defer end()
 			config.Trust = config.Trust || trust
-			config.Approval = mode
+			config.Approval = agents.Approval(approve)
 			config.Parent = parent
 			rwc, err := way.open(c.Context())
 			if err != nil {
@@ -74,11 +71,10 @@ daemon itself never listens.`,
 	c.Flags().StringVar(&way.pipe, "pipe", "", "connect to the Unix socket at `PATH`, on which the client listens")
 	c.Flags().IntVar(&way.socket, "socket", 0, "connect to this `PORT` of 127.0.0.1, on which the client listens")
 	c.Flags().BoolVar(&trust, "trust", false, "trust the workspace for this process")
-	c.Flags().StringVar(&approve, "approve", "", approveHelp)
+	chooseApproval(c, &approve)
 	c.Flags().StringVar(&logTo, "log", "",
 		"write the log to this `FILE`, 10 MiB at most and two older ones; without it in agentls/logs of your .gemini folder")
 	c.Flags().IntVar(&parent, "clientProcessId", 0, "end when this process has")
-	complete(c, "approve", "plan", "ask", "edits", "auto")
 	return c
 }
 

@@ -33,9 +33,6 @@ all sessions. What it has used counts
 on; the flags give it more, and without them it has as much again of what it came to.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.checkFormat(); err != nil {
-				return err
-			}
 			config, err := base(std)
 			if err != nil {
 				return err
@@ -61,10 +58,8 @@ on; the flags give it more, and without them it has as much again of what it cam
 	f.IntVar(&more.Seconds, "seconds", 0, "seconds that it may go on longer")
 	f.IntVar(&more.Tokens, "tokens", 0, "tokens that it may use more")
 	f.Float64Var(&more.USD, "usd", 0, "dollars that it may cost more")
-	f.StringVar(&o.format, "format", "text",
-		"text, json (the result at the end) or stream-json (each event as it comes)")
+	chooseFormat(c, &o.format)
 	f.BoolVar(&o.trust, "trust", false, "trust the folder for this process")
-	complete(c, "format", formats...)
 	completeSessionFlag(c)
 	return c
 }
@@ -420,16 +415,3 @@ func localName(u string) string {
 	}
 	return path
 }
-
-// checkFormat refuses a --format that there is not.
-func (o *runOptions) checkFormat() error {
-	for _, f := range formats {
-		if o.format == f {
-			return nil
-		}
-	}
-	return usage{fmt.Errorf("invalid --format %q; use text, json or stream-json", o.format)}
-}
-
-// formats are those of --format of run.
-var formats = []string{"text", "json", "stream-json"}

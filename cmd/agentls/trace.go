@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,9 +52,6 @@ left out; of otlp, which is for sending, also what was said and done, unless
 		Example: `  agentls trace export --format html --output trace.html
   agentls trace export --format otlp | curl -H 'Content-Type: application/json' --data-binary @- http://localhost:4318/v1/traces`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !slices.Contains(wire.TraceFormats(), format) {
-				return usage{fmt.Errorf("invalid --format %q; use json, otlp or html", format)}
-			}
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 				id, err := conn.findSession(ctx, session)
 				if err != nil {
@@ -75,10 +71,9 @@ left out; of otlp, which is for sending, also what was said and done, unless
 	}
 	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session",
 		Args: needsPart, RunE: show.RunE}
-	write.Flags().StringVar(&format, "format", "json", "json, otlp or html")
+	choose(write, &format, "format", "json", joinOr(wire.TraceFormats()), wire.TraceFormats()...)
 	write.Flags().StringVarP(&output, "output", "o", "", "the `file` to write, instead of standard output")
 	write.Flags().BoolVar(&content, "content", false, "with otlp, prompts and results too")
-	complete(write, "format", wire.TraceFormats()...)
 	for _, part := range []*cobra.Command{show, write} {
 		part.Flags().StringVar(&session, "session", "", "the session; without it, the newest")
 		completeSessionFlag(part)
