@@ -8,6 +8,13 @@
 // nodes are names too: they are nil when the condition is judged. Nothing in the
 // language calls out, and how large an expression and its patterns may become is
 // limited.
+//
+// A file's conditions are looked at by [Check] whenever it is read, in an editor too,
+// and compiled by [Compile] only for a run, which keeps the [Condition] and asks
+// [Condition.Holds] as often as it needs. [Names] and [Places] are for tools that show
+// or check what a condition asks for. Reading is bounded by the text (maxText,
+// maxNodes, maxVisits, maxPatterns) and judging by steps and memory, not by a clock, so
+// that the same condition with the same values always comes to the same.
 package condition
 
 import (
@@ -39,6 +46,7 @@ const maxPatterns = pattern.PerFile / 2
 // nil for one that does. The error is [fault.Invalid]. It parses the text and looks
 // at types; nothing of it is compiled or computed. names are all that it may ask for;
 // without any it may ask for everything. Size is how large it is, as [pattern.Size] has it.
+// It is safe for concurrent use, and takes at most some milliseconds.
 func Check(text string, names ...string) (size int, err error) {
 	size, reason := check(text, names)
 	if reason != "" {
@@ -47,6 +55,9 @@ func Check(text string, names ...string) (size int, err error) {
 	return size, nil
 }
 
+// check is [Check] with the reason as text; "" for a condition that compiles. The order matters:
+// what bounds the text and its tree comes before the library's checker, whose time may double with
+// each level of nesting, and patterns are emptied before it, since it would compile them.
 func check(text string, names []string) (size int, bad string) {
 	size = 20
 	if len(text) > maxText {
@@ -82,12 +93,14 @@ func check(text string, names []string) (size int, bad string) {
 	return size, u.why
 }
 
-// patterns looks at the right sides of matches, and empties them.
+// patterns looks at the right sides of matches, and empties them. It is a visitor of
+// one tree.
 type patterns struct {
 	size int
 	bad  string
 }
 
+// Visit implements ast.Visitor.
 func (p *patterns) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.BinaryNode)
 	if !ok || n.Operator != "matches" || p.bad != "" {
@@ -110,7 +123,9 @@ func (p *patterns) Visit(node *ast.Node) {
 	written.Value = ""
 }
 
-// reason puts what the library says into our words.
+// reason puts what the library says into our words. What none of our words are for gets
+// a sentence of its own, and never the library's text: that is about its source and may
+// be long.
 func reason(err error) string {
 	if text, ok := translate(err); ok {
 		return text

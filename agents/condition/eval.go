@@ -16,7 +16,8 @@ import (
 // asked: on a busy machine a condition has the same outcome.
 const maxSteps = 200_000
 
-// Condition is a condition that compiled. It is safe for concurrent use.
+// Condition is a condition that compiled. It is safe for concurrent use. It holds no
+// values.
 type Condition struct {
 	text    string
 	program *vm.Program
@@ -51,7 +52,9 @@ func (c *Condition) String() string { return c.text }
 
 // Holds judges the condition with the values of its names, which it does not
 // change. A field that is not there is nil. What cannot be judged does not hold,
-// and the error, a clause, says why.
+// and the error, a clause, says why. values are what paths begin with, as a run has
+// them: JSON's types. It takes some 10 ms at most, and does not look at a context. What
+// follows from an error is the caller's to decide.
 func (c *Condition) Holds(values map[string]any) (bool, error) {
 	values = maps.Clone(values)
 	if values == nil {
@@ -87,7 +90,9 @@ const (
 	steps = "steps "
 )
 
-// counted has each round of a loop count what it judges.
+// counted has each round of a loop count what it judges. It wraps the predicate of each
+// loop in a condition that first adds the predicate's parts to what was taken, and ends
+// the whole where that is too much: the library has no limit on time of its own.
 type counted struct{}
 
 // weight counts the parts of a tree.

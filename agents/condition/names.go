@@ -11,7 +11,7 @@ import (
 
 // Names returns what a condition asks for, each once, in its order: paths such as
 // analysis.summary, as far as they are written out. A text that is no condition asks
-// for nothing.
+// for nothing. A path ends where it is computed: of a[b].c it is a and b.
 func Names(text string) []string {
 	var names []string
 	look(text, func(path string, _ ast.Node) {
@@ -26,7 +26,7 @@ func Names(text string) []string {
 type Place struct{ Start, End int }
 
 // Places returns where the first parts of the paths stand that a condition asks for, in the
-// order of the text.
+// order of the text. End is behind the last byte.
 func Places(text string) []Place {
 	offsets := make([]int, 0, len(text)+1) // of its characters: that is what the parser counts
 	for i := range text {
@@ -45,6 +45,7 @@ func Places(text string) []Place {
 }
 
 // look visits the paths that a condition asks for, with the node of their first part.
+// What does not pass Check is not visited at all.
 func look(text string, visit func(path string, first ast.Node)) {
 	if _, err := Check(text); err != nil {
 		return

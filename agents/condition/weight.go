@@ -13,7 +13,7 @@ const maxVisits = 10 * maxNodes
 // weights are how often the library's checker comes by a part of a tree and by
 // what is below it. That may double with each level: a < b < c and a ?: b hold a
 // part twice, and what is given to a function that can be called in several ways
-// is looked at for each of them.
+// is looked at for each of them (TestWeight, TestCostsLittle).
 type weights struct {
 	config *conf.Config
 	known  map[ast.Node]int

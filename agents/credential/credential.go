@@ -26,7 +26,8 @@ const (
 )
 
 // Reader reads credential files, each again only when it has changed. It is safe for
-// concurrent use; there is one for a daemon, made with [NewReader].
+// concurrent use; there is one for a daemon, made with [NewReader]. One call after
+// another uses what busy guards: all fields below it.
 type Reader struct {
 	environ []string
 	now     func() time.Time
@@ -48,7 +49,8 @@ type readFile struct {
 	values  map[string][]string // by name
 }
 
-// NewReader returns a reader that has read nothing. environ says where git is.
+// NewReader returns a reader that has read nothing. environ says where git is. now is
+// the daemon's clock, against which the times of files are held.
 func NewReader(environ []string, now func() time.Time) *Reader {
 	return &Reader{
 		environ: environ, now: now, busy: make(chan struct{}, 1),
@@ -58,7 +60,10 @@ func NewReader(environ []string, now func() time.Time) *Reader {
 
 // Masker returns what masks the values of the credential files of env's folders, and
 // the users and passwords of URLs. The error says, for the model, why their values
-// are not known.
+// are not known. It waits until other calls have ended, or for ctx. env.Reveal are the
+// files that the person lets agents read. The masker is safe for concurrent use and
+// stays as it is; a later call may give another one. Errors are fault.Unavailable, or
+// that of ctx: the caller then must not show the output as masked.
 func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error) {
 	select {
 	case r.busy <- struct{}{}:
@@ -99,7 +104,8 @@ func (r *Reader) Masker(ctx context.Context, env *tool.Env) (*mask.Masker, error
 }
 
 // addAll adds the values of a file by the names that markers have. The file of another
-// folder may have the same name, and then its values get numbers.
+// folder may have the same name, and then its values get numbers. Markers are shown to
+// the model, so a name has to mean one value only.
 func addAll(secrets map[string]string, file string, values map[string][]string) {
 	for name, all := range values {
 		shown := file
@@ -117,6 +123,7 @@ func addAll(secrets map[string]string, file string, values map[string][]string) 
 	}
 }
 
+// relative returns a path below a folder, with slashes; where it is not below it, as it is.
 func relative(folder, path string) string {
 	if rel, err := filepath.Rel(folder, path); err == nil {
 		return filepath.ToSlash(rel)
@@ -125,7 +132,8 @@ func relative(folder, path string) string {
 }
 
 // list returns the credential files of a folder: the files at the places of them, and
-// those that rules hide, which a command can read where no sandbox confines it.
+// those that rules hide, which a command can read where no sandbox confines it. What is
+// beyond maxFiles or maxEntries is not looked at.
 func list(folder string, places tool.Places) (files []string) {
 	entries := 0
 	find := func(place string, isWanted func(path string) bool) {
@@ -151,7 +159,9 @@ func list(folder string, places tool.Places) (files []string) {
 	return files
 }
 
-// file returns the values of a file on disk.
+// file returns the values of a file on disk. nil where it cannot be read or is too
+// large. A file that changed within settleTime is read again the next time: its time
+// would not tell of another change right after.
 func (r *Reader) file(path string) map[string][]string {
 	f, info, err := folder.OpenRegular(path)
 	if err != nil {
@@ -190,6 +200,8 @@ func secretsOf(path string, data []byte) map[string][]string {
 	return values
 }
 
+// hasSecretWord reports whether a name, or the part of it before one of its _ or -, says that it is
+// a secret's.
 func hasSecretWord(name string) bool {
 	for i, c := range name {
 		if (c == '_' || c == '-') && mask.SaysSecret(name[:i], "") {

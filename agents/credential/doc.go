@@ -7,4 +7,9 @@
 // before that one, other repositories inside of the folder, and repositories that our
 // own git refuses (package git) are not read. What a rule of the person's lets agents
 // read is not secret to them.
+//
+// [Reader] is for a daemon and keeps what it read: of a file on disk until its size or
+// time changes, of a commit until HEAD is another one. [Reader.Masker] is asked before
+// each command runs whose output a model gets, so it must be quick where nothing
+// changed: then it costs one look at each file.
 package credential

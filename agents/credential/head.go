@@ -29,7 +29,9 @@ type head struct {
 
 // head returns the values of the credential files that HEAD has in the repository of
 // a folder: none where there is no repository, no commit or no git, or our own git
-// refuses it. The error says that git could not read it, or is that of ctx.
+// refuses it. The error says that git could not read it, or is that of ctx. An answer
+// is kept with the stamp of its commit, also that there is nothing; what failed for
+// another reason is tried again with the next call.
 func (r *Reader) head(ctx context.Context, folder string) (map[string]map[string][]string, error) {
 	stamp := headStamp(filepath.Join(folder, ".git"))
 	if stamp == "" {
@@ -83,6 +85,8 @@ func headStamp(dir string) string {
 	return stamp
 }
 
+// readHead lists the tree of HEAD and reads the credential files in it, at most maxFiles, with two
+// calls of git however many files there are.
 func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[string][]string, error) {
 	if r.program == nil {
 		program, err := git.Find(ctx, r.environ)
@@ -129,7 +133,8 @@ func (r *Reader) readHead(ctx context.Context, folder string) (map[string]map[st
 	return files, err
 }
 
-// scanEntries calls do for each file of what ls-tree prints.
+// scanEntries calls do for each file of what ls-tree prints. Only regular files count:
+// links and submodules have other modes.
 func scanEntries(out io.Reader, do func(object, path string)) error {
 	in := bufio.NewReader(out)
 	for {

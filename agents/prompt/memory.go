@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Memory is what memory files tell every agent (spec 6.2).
+// Memory is what memory files tell every agent (spec 6.2). Other packages find the
+// files; this one only puts them into words.
 type Memory struct {
 	Files   []MemoryFile // in the order in which they are told: the narrowest last
 	LeftOut []LeftOut
@@ -13,17 +14,21 @@ type Memory struct {
 
 // MemoryFile is one memory file with its imports in place.
 type MemoryFile struct {
-	Path    string // absolute
-	Global  bool   // the person's own, for all projects
+	Path   string // absolute
+	Global bool   // the person's own, for all projects
+	// With imports in place of their marks, and not escaped: Text of Memory does that.
 	Text    string
 	Imports []string // absolute
 	Bundle  string   // the extension that it comes with; "" = none
 }
 
-// LeftOut is a memory file that is there and not told, or an import that fails.
+// LeftOut is a memory file that is there and not told, or an import that fails. Why is
+// a clause for a person.
 type LeftOut struct{ Path, Why string }
 
 // Remembered is the heading under which save_memory keeps facts in a memory file.
+// Whoever writes facts and whoever reads them must agree on it: [Memory.Text] tells
+// what stands below it as data, which no agent takes orders from.
 const Remembered = "## Remembered by agents"
 
 const memoryHead = `# Instructions of the user and of the project
@@ -67,7 +72,8 @@ func (m Memory) Text() string {
 	return strings.TrimSpace(text)
 }
 
-// split takes the section of remembered facts out of a text.
+// split takes the section of remembered facts out of a text. The section ends at the
+// next heading of the first or second level; there may be several.
 func split(text string) (own, facts string) {
 	var o, f strings.Builder
 	in := false
@@ -87,5 +93,6 @@ func split(text string) (own, facts string) {
 	return strings.TrimSpace(o.String()), strings.TrimSpace(f.String())
 }
 
-// escapeTag keeps a text from ending the frame that it stands in.
+// escapeTag keeps a text from ending the frame that it stands in. tag is without its
+// closing bracket, so that no blank before that hides it.
 func escapeTag(text, tag string) string { return strings.ReplaceAll(text, tag, "&lt;"+tag[1:]) }

@@ -3,6 +3,11 @@
 // frame in which memory files stand behind the prompt of every agent (spec 8.1).
 //
 // It only writes text: what a run has (tools, a sandbox, a person) is told to it.
+//
+// Read takes the switches out of the environment once; Config.Main then makes the
+// prompt of each run of main from its Facts, and Memory.Text the part that follows the
+// prompt of any agent. Nothing is kept between calls, and all of it is safe for
+// concurrent use.
 package prompt
 
 import (
@@ -17,7 +22,8 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// Facts are what the words for a run depend on.
+// Facts are what the words for a run depend on. The zero Facts are those of a run
+// without tools, without a person and without a repository.
 type Facts struct {
 	Interactive bool     // somebody can be asked
 	Tools       []string // canonical names of what the run is offered
@@ -31,7 +37,7 @@ type Facts struct {
 type Agent struct{ Name, Description string }
 
 // Config is what the person's environment says about the prompt of main. The zero
-// Config is the whole of it.
+// Config is the whole of it. [Read] makes it, and nothing changes it.
 type Config struct {
 	off      map[string]bool // names of modules, as key has them
 	seatbelt bool            // SANDBOX: this process is in macOS' own
@@ -41,7 +47,9 @@ type Config struct {
 }
 
 // Read returns what an environment, as KEY=value, says. state is the person's ~/.gemini
-// and home their home folder.
+// and home their home folder. Names are compared without case and underscores for the
+// modules (GEMINI_PROMPT_GIT=0), and exactly for the others. Paths that are not
+// absolute are relative to this process' folder.
 func Read(environ []string, state, home string) Config {
 	c := Config{off: make(map[string]bool)}
 	for _, entry := range environ {
@@ -69,7 +77,8 @@ func key(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "
 
 func isOff(value string) bool { return value == "0" || strings.EqualFold(value, "false") }
 
-// fileOf returns the file that a switch names; "" = it is off.
+// fileOf returns the file that a switch names; "" = it is off. 1 and true stand for
+// system.md in state; ~ is home.
 func fileOf(value, state, home string) string {
 	switch {
 	case value == "" || isOff(value):
@@ -97,7 +106,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"main/*.md")) // they are part of the program; a test makes every variant
 })
 
-// view is what a module's template sees.
+// view is what a module's template sees. Its exported names are the templates' words.
 type view struct {
 	Facts
 	Sandbox             string // seatbelt, container or ""
@@ -109,6 +118,11 @@ func (v view) Has(tool string) bool { return slices.Contains(v.Tools, tool) }
 
 // Main returns the system prompt of main, without memory files and the facts of the
 // environment. The error says which file cannot be read or written, and what to do.
+// With GEMINI_SYSTEM_MD the file's text, whole, stands in place of all modules; it is
+// read with each call. With GEMINI_WRITE_SYSTEM_MD the prompt is written too, unless
+// the file has it already or is the one that was read. Errors are fault.Unavailable
+// because of fault.Config: the run does not begin, since it would not do what the
+// person asked for.
 func (c Config) Main(f Facts) (string, error) {
 	text := c.modules(f)
 	if c.replace != "" {
@@ -136,7 +150,8 @@ func (c Config) Main(f Facts) (string, error) {
 	return text, nil
 }
 
-// writeWhole writes the prompt so that nobody reads a part of it.
+// writeWhole writes the prompt so that nobody reads a part of it. A link at the path
+// stays, and what it leads to is replaced.
 func (c Config) writeWhole(text string) error {
 	if err := os.MkdirAll(filepath.Dir(c.write), 0o700); err != nil {
 		return err
@@ -165,7 +180,9 @@ func (c Config) unwritten(err error) error {
 		"GEMINI_WRITE_SYSTEM_MD names the file %s, which cannot be written: name another one, or unset the variable (%w)", c.write, err).Because(fault.Config)
 }
 
-// modules returns those that are switched on.
+// modules returns those that are switched on. The rules by which some are off besides:
+// git without a repository, sandbox without bash, subagents without an agent to
+// delegate to.
 func (c Config) modules(f Facts) string {
 	v := view{Facts: f}
 	if !v.Has("delegate_to_agent") {

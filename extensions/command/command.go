@@ -11,6 +11,13 @@
 //
 // The package reads files and takes prompts apart. It runs nothing: what a command
 // of the shell may do is decided where it runs.
+//
+// [Read] gives a list that nothing changes afterwards, so it may be used by several
+// goroutines; who wants a file's newest text reads again. What a person types is taken
+// apart by [Parse], found by [Find] and made into parts by [Command.Expand]; the caller
+// reads the files of the parts and runs their commands, each with the questions that
+// such a call has. A file that is wrong is in the list with its Problem, so that a
+// person is told instead of finding nothing.
 package command
 
 import (
@@ -36,7 +43,8 @@ const (
 	maxFiles = 1000 // of one place
 )
 
-// Place is a folder of commands.
+// Place is a folder of commands. Places are given to [Read] in the order of their
+// precedence.
 type Place struct {
 	Dir       string
 	Within    string // a folder above Dir that links must not lead out of; "" = Dir
@@ -44,14 +52,17 @@ type Place struct {
 	Extension string // the extension's name; "" for none
 }
 
-// Command is one custom command.
+// Command is one custom command. Expand is the only use of one; a Command that Read did
+// not make has no parts.
 type Command struct {
 	Name        string // as it is typed behind the slash
 	Description string
 	Path        string
 	Scope       string
 	Extension   string
-	Problem     string // why it cannot be used; "" = it can
+	// Why it cannot be used; "" = it can. It is a clause for a person, and says what to do where
+	// that is known.
+	Problem string
 
 	parts []Part
 }
@@ -74,7 +85,11 @@ type Part struct {
 }
 
 // Read returns the commands of places, by name. Of two with one name the earlier
-// place's counts; an extension's that another one hides is called extension.name.
+// place's counts; an extension's that another one hides is called extension.name. It
+// reads the files anew with each call, and reports nothing: a folder that is not there
+// has no commands, and a file that is wrong is a command with a Problem. Such a one
+// hides those of later places too. Of a folder 1000 files count, and of each file at
+// most 256 KiB.
 func Read(places []Place) []Command {
 	var all []Command
 	taken := make(map[string]bool)
@@ -96,7 +111,8 @@ func Read(places []Place) []Command {
 // maxName is in characters.
 const maxName = 128
 
-// isName reports whether one can be called so.
+// isName reports whether a command can be called so: a person has to be able to type it
+// behind a slash. It has a : for each folder.
 func isName(name string) bool { return folder.IsName(name, "_.:-", maxName) }
 
 // readPlace returns the commands of one folder, in the order of their paths. Links
@@ -141,7 +157,7 @@ func readPlace(place Place) []Command {
 	return all
 }
 
-// read takes over the content of a file.
+// read takes over the content of a file. The error is for Problem, without the path.
 func (c *Command) read(root *os.Root, name string) error {
 	data, err := folder.ReadFile(root, name, maxFile)
 	if err != nil {
@@ -171,7 +187,9 @@ var marks = []struct {
 	kind PartKind
 }{{"{{args}}", Args}, {"@{", File}, {"!{", Shell}}
 
-// parse takes a prompt apart. Braces inside @{…} and !{…} have to pair.
+// parse takes a prompt apart. Braces inside @{…} and !{…} have to pair. The error is
+// for Problem. A mark inside of what another one holds is a part of its text, but
+// {{args}}, which Expand puts in.
 func parse(prompt string) ([]Part, error) {
 	var parts []Part
 	text := func(s string) {
@@ -237,7 +255,8 @@ func quotesArgs(command string) bool {
 	return strings.Contains(command, "{{args}}") && strings.Contains(command, "<<")
 }
 
-// closing returns the index of the brace that ends a text, -1 if there is none.
+// closing returns the index of the brace that ends a text, -1 if there is none. The
+// text begins behind the opening brace.
 func closing(text string) int {
 	depth := 0
 	for i, c := range text {
@@ -255,7 +274,12 @@ func closing(text string) int {
 }
 
 // Expand returns the parts of the prompt for what was typed behind the name: texts,
-// files and commands of the shell, none of them to be expanded again.
+// files and commands of the shell, none of them to be expanded again. args and the
+// parts may hold anything, marks too: what a person typed is never taken for one. The
+// text of a Shell part has args quoted as one word for a POSIX shell, since parse
+// refuses {{args}} where such quoting would not hold (quotesArgs). A File part may be
+// any path: the reader decides whether it may be read. Errors: fault.Invalid for a
+// command with a Problem.
 func (c *Command) Expand(args string) ([]Part, error) {
 	if c.Problem != "" {
 		return nil, fault.New(fault.Invalid, "command.expand", "the command /%s cannot be used: %s (%s)",
@@ -290,11 +314,13 @@ func (c *Command) Expand(args string) ([]Part, error) {
 	return out, nil
 }
 
-// quote returns a text as one word of the shell.
+// quote returns a text as one word of the shell. It holds for POSIX shells: a quote
+// inside ends the word, stands escaped, and begins it again.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // Parse takes apart a text that calls a command, as "/git:commit now"; false for
-// any other. Which commands there are is for has to say: a path is a text.
+// any other. Which commands there are is for has to say: a path is a text. args is what
+// follows the name, without the blanks around it; it may have several lines.
 func Parse(text string, has func(name string) bool) (name, args string, ok bool) {
 	rest, slash := strings.CutPrefix(strings.TrimSpace(text), "/")
 	end := strings.IndexAny(rest, " \t\r\n")
@@ -308,7 +334,8 @@ func Parse(text string, has func(name string) bool) (name, args string, ok bool)
 	return name, strings.TrimSpace(rest[end:]), true
 }
 
-// Find returns the command of a name. The error names those that are like it.
+// Find returns the command of a name; the result points into all. The error is
+// fault.NotFound and names the first 20 that there are.
 func Find(all []Command, name string) (*Command, error) {
 	var names []string
 	for i := range all {

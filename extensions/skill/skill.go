@@ -9,6 +9,12 @@
 //
 // The text is instructions of whoever keeps the folder: the person, a project that
 // they trust, or an extension that they approved.
+//
+// [Read] finds the skills and reads their heads; [Tools] makes of them the one tool
+// activate_skill, whose description lists them for the model. A skill's text and files
+// are read when the model asks for them, so they may have changed since, or be gone:
+// that is an error for the model and no failure of the run. Nothing of a skill is run
+// here; its scripts are run by bash like any other command, with the same questions.
 package skill
 
 import (
@@ -39,7 +45,8 @@ const (
 // fileName is the file that makes a folder a skill.
 const fileName = "SKILL.md"
 
-// Place is a folder whose folders are skills.
+// Place is a folder whose folders are skills. Places are given to [Read] in the order
+// of their precedence.
 type Place struct {
 	Dir       string
 	Within    string // a folder above Dir that links must not lead out of; "" = Dir
@@ -47,21 +54,25 @@ type Place struct {
 	Extension string // the extension's name; "" for none
 }
 
-// Skill is one skill.
+// Skill is one skill. One with a Problem is for lists that people see.
 type Skill struct {
 	Name        string
 	Description string
 	Dir         string
 	Scope       string
 	Extension   string
-	Problem     string // why it is not offered; "" = it is
+	// Why it is not offered; "" = it is. It is a clause, for a person.
+	Problem string
 
 	place Place
 	rel   string // below the place
 }
 
 // Read returns the skills of places, by name. Of two with one name the earlier
-// place's counts.
+// place's counts. It reads nothing but the heads, and reports no errors: a folder that
+// is not there has no skills, and a skill that is wrong has a Problem. One with a
+// Problem hides those of its name in later places too. Of a place 200 skills count, in
+// the order of their folders' names.
 func Read(places []Place) []Skill {
 	var all []Skill
 	for _, place := range places {
@@ -107,7 +118,8 @@ const maxName = 64
 // isName reports whether one can be called so.
 func isName(name string) bool { return folder.IsName(name, "_.-", maxName) }
 
-// readHead takes over name and description.
+// readHead takes over name and description. The name in the file counts, and without
+// one that of the folder. The error is for Problem.
 func (s *Skill) readHead(root *os.Root) error {
 	data, err := readFile(root, path.Join(s.rel, fileName))
 	if err != nil {
@@ -137,7 +149,8 @@ func (s *Skill) readHead(root *os.Root) error {
 	return nil
 }
 
-// split takes a file apart into front matter and text.
+// split takes a file apart into front matter and text. Without front matter ok is false
+// and body is all of it.
 func split(data []byte) (head, body []byte, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	line, rest, found := bytes.Cut(data, []byte("\n"))
@@ -155,7 +168,8 @@ func split(data []byte) (head, body []byte, ok bool) {
 	return nil, data, false
 }
 
-// readFile returns a text file beneath a folder.
+// readFile returns a text file beneath a folder. The file has at most 256 KiB, and is
+// no link that leads out of root.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	data, err := folder.ReadFile(root, name, maxFile)
 	if err == nil && !utf8.Valid(data) {
@@ -165,7 +179,9 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 }
 
 // file returns the text of one of a skill's files; "" is its instructions, followed by
-// the names of the others.
+// the names of the others. name has slashes and may be anything that a model wrote:
+// what leads out of the skill's folder, by .. or by a link, is not opened. The place is
+// opened anew with each call.
 func (s *Skill) file(name string) (string, error) {
 	place, err := folder.Open(s.place.Within, s.place.Dir)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // ToolName is the tool by which a model loads a skill.
 const ToolName = "activate_skill"
 
-// loader is the tool that loads skills.
+// loader is the tool that loads skills. It is safe for concurrent use: nothing in it
+// changes.
 type loader struct {
 	skills []Skill
 	spec   tool.Spec
@@ -20,7 +21,10 @@ type loader struct {
 }
 
 // Tools returns the tool that loads these skills; none where none of them can be
-// offered. The text of a skill is read when it is loaded.
+// offered. The text of a skill is read when it is loaded. Skills with a Problem are not
+// offered. The names are an enum of the parameters, so a name that is none is refused
+// before anything is read. It is a tool of the tier safe: it reads what a person
+// approved, and nothing else.
 func Tools(skills []Skill) []tool.Tool {
 	l := &loader{}
 	var names []string

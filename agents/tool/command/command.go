@@ -44,7 +44,9 @@ type Analysis struct {
 }
 
 // Analyze takes a text apart. A text that no shell should see (empty, too long,
-// control characters) is a *tool.Error CodeArgs.
+// control characters) is a *tool.Error CodeArgs. There is no other error: a text that
+// cannot be parsed has an Analysis whose Unclear says so. It takes some milliseconds
+// for the largest text, and looks at links of the file system.
 func Analyze(text string, c Config) (Analysis, error) {
 	if err := check(text); err != nil {
 		return Analysis{}, err
@@ -92,7 +94,8 @@ func blurred(text string) bool {
 	return strings.Contains(text, "\\\n") || strings.ContainsFunc(text, oddBlank)
 }
 
-// reader collects what is found in a text.
+// reader collects what is found in a text. It is made for one call of Analyze. text,
+// depth and scripts follow the script that is read just now.
 type reader struct {
 	Config
 	Analysis

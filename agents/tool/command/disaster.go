@@ -100,6 +100,7 @@ func wraps(words []word) bool {
 	return true
 }
 
+// isDevice reports whether a path is a device on which writing destroys something.
 func isDevice(path string) bool {
 	path = filepath.Clean(path)
 	return strings.HasPrefix(path, "/dev/") && !streams[path] && !strings.HasPrefix(path, "/dev/fd/")

@@ -15,4 +15,11 @@
 // (git -c core.pager=…), by a script in a file, or by code in another language.
 // It decides nothing: package guard does. It starts nothing, and of the file
 // system reads only where a link leads that is run by its path.
+//
+// [Analyze] is the only way in, and one [Analysis] all that comes out; it belongs to
+// the caller, and calls may run at the same time. Whatever is not certain makes it
+// stricter: Unclear is set and rules that deny commands refuse, no answer is remembered
+// (Keep is nil), a disaster may be seen where there is none. The reading is bounded in
+// bytes, statements, depth and words, since a model may write anything: what passes a
+// bound is Unclear.
 package command

@@ -72,7 +72,10 @@ func (k *keeper) statement(s *syntax.Stmt, moves bool) bool {
 	return false
 }
 
-// call adds one simple command, with the assignments before it.
+// call adds one simple command, with the assignments before it. cd is followed, since
+// the words behind it run in another folder, which is a part of what an answer is
+// about; it is not where it may fail unnoticed or leads to a place that is not written
+// (cd -, cd alone).
 func (k *keeper) call(call *syntax.CallExpr, moves bool) bool {
 	if len(call.Args) == 0 {
 		return false

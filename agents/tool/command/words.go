@@ -72,6 +72,8 @@ func plainWord(s string) bool {
 	return s != ""
 }
 
+// parts returns the one word that parts of the tree make together. What is known only when it runs,
+// as an expansion, is [Unknown] in its text.
 func (r *reader) parts(parts []syntax.WordPart, source string) word {
 	w := word{source: source, quoted: len(parts) != 1}
 	var b strings.Builder
