@@ -43,6 +43,9 @@ func (t *Tree) At(offset int) []Step {
 }
 
 // within is At for what the tree has at the offset: a key or a scalar.
+// It is nil where the tree has nothing that can be trusted: the lines are then
+// read by lineReader. A plain text alone on the line below its key is taken for a
+// key that is being typed.
 func within(v *Value, offset int, path []Step, text string) []Step {
 	for i := range v.Items {
 		item := &v.Items[i]
@@ -123,6 +126,8 @@ func (l *lineReader) read(from int) []Step {
 }
 
 // line takes a line that ends before the offset into what is open.
+// Entries that are not as far in are closed first. What it returns is not nil
+// where the line opens brackets that reach over the offset.
 func (l *lineReader) line(at, end int) *after {
 	start, column := l.content(at, end)
 	if start == end || l.src[start] == '#' || l.literal(column) {
@@ -232,6 +237,9 @@ func (l *lineReader) path(more ...Step) []Step {
 }
 
 // last returns the path for the line that holds the offset.
+// The line may be half typed: it decides by the column and by what is on it
+// whether the offset is in a key, in a value, or where a new entry begins. nil is
+// a place that has no path, such as a comment.
 func (l *lineReader) last(at, end int) []Step {
 	start, column := l.content(at, end)
 	if l.offset < start || start == end {

@@ -147,6 +147,8 @@ func (q *quick) keyEnd(start int) int {
 }
 
 // mapping reads the block mapping whose first line is at hand.
+// False leaves the whole text to the real parser; that is also the answer to a
+// key that is there twice.
 func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 	n = node{kind: mapping, start: q.start}
 	nodes, keys := len(q.openNodes), len(q.openKeys)
@@ -272,6 +274,8 @@ func (q *quick) scalar(from, ind int) (n node, ok bool) {
 
 // single reads one scalar of src[from:to] and returns where it ends. In
 // brackets a comma or bracket ends a plain one.
+// It knows what needs no YAML: quotes without escapes, and plain texts without
+// signs that mean something. Everything else is false.
 func (q *quick) single(from, to int, flow bool) (n node, end int, ok bool) {
 	s := q.src[from:to]
 	switch c := s[0]; c {
@@ -319,6 +323,7 @@ scan:
 }
 
 // brackets reads a list in brackets of one line.
+// Only scalars may be in it.
 func (q *quick) brackets(from int) (n node, end int, ok bool) {
 	n = node{kind: list, start: from}
 	mark := len(q.openNodes)

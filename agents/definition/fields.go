@@ -44,6 +44,7 @@ func (r *reader) field(k *key, v *node) bool {
 }
 
 // aboutField reads what an agent is called and told.
+// It reports whether the key is one of these; a value that is wrong is a finding.
 func (r *reader) aboutField(k *key, v *node) bool {
 	switch k.name {
 	case "kind":
@@ -97,6 +98,7 @@ func (r *reader) aboutField(k *key, v *node) bool {
 }
 
 // partField reads what an agent is put together from.
+// It reports whether the key is one of these in the file's dialect.
 func (r *reader) partField(k *key, v *node) bool {
 	switch k.name {
 	case "tools":
@@ -154,6 +156,8 @@ func (r *reader) partField(k *key, v *node) bool {
 }
 
 // modelFields reads which models an agent asks, and how.
+// It reports whether the key is one of these. Models are written in the result by their
+// ids, aliases resolved.
 func (r *reader) modelFields(k *key, v *node) bool {
 	switch k.name {
 	case "model":
@@ -352,6 +356,8 @@ func (r *reader) scopeField(v *node) {
 }
 
 // colorField reads the colour, as #RRGGBB or by name.
+// Other tools' names are turned into a colour, with a hint; a colour that nobody knows is
+// left out.
 func (r *reader) colorField(k *key, v *node) {
 	if v.kind == null && !strings.HasPrefix(r.text.src[k.end:], ": ~") {
 		// An unquoted #RRGGBB is a comment to YAML.

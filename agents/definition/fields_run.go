@@ -6,6 +6,8 @@ import (
 )
 
 // runField reads run, the limits of spec 1.2.
+// Each value is checked for its range by limit; a spelling of another tool is
+// taken, and told where both are there.
 func (r *reader) runField(v *node) {
 	if !r.shape(v, "run", mapping) {
 		return

@@ -25,6 +25,9 @@ func (r *reader) finish() {
 }
 
 // finishName settles name and title.
+// An agent without a name is called after its file, so that findings and lists
+// can name it; Guessed says so. What is only missing by our format is told of our
+// files alone.
 func (r *reader) finishName() {
 	opening := &node{start: r.open[0], end: r.open[1]}
 	written := ""
@@ -142,6 +145,8 @@ func (r *reader) finishPrompt() {
 var geminiPlaceholders = []string{"query", "cliVersion", "activeModel", "today"}
 
 // placeholders reports each ${x} without an input x, the first of each name.
+// Without inputs a placeholder is a text, and only a hint; with inputs it is an
+// error, since it is most likely a slip.
 func (r *reader) placeholders() {
 	told := make(map[string]bool)
 	check := func(s string, at func(start, end int) (int, int)) {

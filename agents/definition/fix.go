@@ -89,6 +89,8 @@ func (t *Tree) Fixes(x *Index, path string, p Problem) []Fix {
 }
 
 // find notes the fixes of the problem.
+// The fix that is likeliest comes first. One that removes something a person may
+// be typing is never among those that are made all at once.
 func (f *fixer) find() {
 	switch f.problem.Code {
 	case "agent/yaml":

@@ -235,6 +235,9 @@ func translateLimited(name, arguments string) translation {
 }
 
 // mcpTool splits another dialect's name of an MCP server's tool.
+// declared are the servers that the file itself names; they decide where
+// mcp_server_tool is to be cut, the longest first. A server alone is all of its
+// tools.
 func mcpTool(name string, dialect Dialect, declared []string) (server, tool string, ok bool) {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		server, tool, cut := strings.Cut(rest, "__")

@@ -9,6 +9,9 @@ import (
 
 // foreignField reads a key of another tool; it reports false for one that
 // nobody knows.
+// A key that takes power away, and that we cannot keep to, is noted as authority:
+// the agent does not run then, rather than with more power than its file gives.
+// Those that need the list of tools are read later (r.late).
 func (r *reader) foreignField(k *key, v *node) bool {
 	switch k.name {
 	case "disallowedTools", "disallowed-tools", "disallowed_tools":

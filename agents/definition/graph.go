@@ -105,6 +105,8 @@ func (r *reader) entries(v *node, field string, most int, entry func(i int, v *n
 }
 
 // graphNodes reads the nodes, and reports whether all of them say what they do.
+// places gets where each part stands, so that findings of package graph, which knows no
+// text, can be put there.
 func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) bool {
 	fine := true
 	return r.entries(v, "graph.nodes", maxGraphNodes, func(i int, v *node) {
@@ -179,6 +181,8 @@ func (r *reader) graphTool(v *node, name *string) {
 }
 
 // graphEdges reads the edges, and reports whether all of them lead somewhere.
+// A condition that cannot be read makes the graph unusable: to take it for true or false
+// would send a run the wrong way.
 func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) bool {
 	fine := true
 	return r.entries(v, "graph.edges", maxGraphEdges, func(i int, v *node) {
@@ -227,6 +231,7 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 }
 
 // graphState reads the keys of the state, and reports whether it is an object.
+// Whether a reducer exists is checked by package graph.
 func (r *reader) graphState(g *Graph, v *node, places map[graph.Place]*node) bool {
 	if v.kind == null {
 		return true

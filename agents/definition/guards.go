@@ -194,6 +194,8 @@ func unmeetable(v *node) string {
 }
 
 // validator reports a guard's validator that does not exist.
+// wanted is what the file says: builtin:, expr: or agent: and what follows, or the name of an
+// executable. Executables are looked for only where the caller can (Installed.Validator).
 func (r *reader) validator(v *node, wanted string) {
 	kindOf, rest, prefixed := strings.Cut(wanted, ":")
 	switch {

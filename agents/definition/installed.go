@@ -102,6 +102,7 @@ func (r *reader) checkServer(name listed) {
 
 // checkServerTool reports a tool mcp.<server>.<tool> that no configured server
 // has, or whose server is not connected, so that nobody knows.
+// In the file of another tool all of that is a hint, because the file works there.
 func (r *reader) checkServerTool(canonical string, name listed) {
 	rest, ok := strings.CutPrefix(canonical, "mcp.")
 	servers, known := r.serversKnown()

@@ -271,6 +271,8 @@ func (r *reader) checkBytes() bool {
 }
 
 // split finds the front-matter, src[from:to] between the two lines.
+// False is reported already. A byte order mark and empty lines before it are taken
+// with a warning.
 func (r *reader) split() (from, to int, ok bool) {
 	s := r.text.src
 	start := 0
@@ -310,6 +312,8 @@ func (r *reader) split() (from, to int, ok bool) {
 
 // readYAML gives the tree of the front-matter, read as it is, or repaired where
 // its meaning is plain.
+// The quick reader takes nearly all files; what it does not take is parsed, and if
+// that fails, repaired and parsed again. False is reported already.
 func (r *reader) readYAML(from, to int) (node, bool) {
 	if root, ok := r.quick.read(r.text.src, from, to); ok {
 		return root, true

@@ -68,6 +68,9 @@ func (m *repairer) end(off int) int { return min(lineEnd(m.src, off), m.to) }
 
 // line repairs the line that starts at at, with those that belong to its value,
 // and returns where the next starts.
+// The text that comes out has a mark for every byte of where it was, so that
+// places found in it can be told in the file. It always goes on by a line at
+// least.
 func (m *repairer) line(at int) int {
 	end := m.end(at)
 	i := at
@@ -239,6 +242,9 @@ func quoteEnd(s string) int {
 
 // plain repairs a value without quotes. At the top level, lines that follow and
 // are no field of their own belong to it.
+// trimmed is the end without blanks, end that of the line. It puts in quotes what
+// YAML would not read as a text; a value that it reads as it is meant stays as it
+// is.
 func (m *repairer) plain(from, trimmed, end int, top bool) int {
 	if inner, ok := typographic(m.src[from:trimmed]); ok {
 		m.change(from, trimmed, "YAML takes typographic quotes for a part of the text; write straight ones.")

@@ -155,6 +155,9 @@ func varied(word string) bool {
 }
 
 // checkHiddenText reports runs of characters that are not seen (agent/hidden-text).
+// ASCII is passed over eight bytes at a time, since that is nearly all of a file.
+// Joiners in scripts and emoji that need them, a byte order mark at the start and the
+// flags made of tags are no finding.
 func (r *reader) checkHiddenText() {
 	s, data, told := r.text.src, r.source.Data, 0
 	for i := 0; i < len(s) && told < maxRepeats; {

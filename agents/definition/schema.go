@@ -154,6 +154,8 @@ func (p *parts) fits(field string) bool {
 }
 
 // links collects the references of a schema.
+// A reference that may lead anywhere in the schema makes every part of it count as
+// used.
 func (p *parts) links(v *node) {
 	for i := range v.items {
 		n := &v.items[i]
@@ -335,6 +337,8 @@ func encode(v *node) string {
 }
 
 // encodeTo writes a node as JSON.
+// Members keep the order of the file, so the same file always gives the same bytes.
+// Anchors and tags are gone by then.
 func encodeTo(b *strings.Builder, v *node) {
 	switch v.kind {
 	case null:

@@ -48,6 +48,7 @@ func deepest(cause *jsonschema.ValidationError) *jsonschema.ValidationError {
 func placeOf(cause *jsonschema.ValidationError) []string { return deepest(cause).InstanceLocation }
 
 // worst says what is wrong there.
+// It is the end of a sentence whose beginning names the place.
 func worst(cause *jsonschema.ValidationError) string {
 	switch k := deepest(cause).ErrorKind.(type) {
 	case *faults.Type:

@@ -17,6 +17,8 @@ type splice struct {
 
 // splices returns what [repair] changes, a splice for each line or value of
 // several lines.
+// They are in order and do not overlap. Each changes as little as it can, so that
+// an editor keeps the person's cursor and marks.
 func splices(src string, front Span) []splice {
 	m := &repairer{src: src, to: front.End}
 	var found []splice
@@ -207,6 +209,7 @@ func plainText(s string) bool {
 }
 
 // yamlQuoted writes a text in double quotes.
+// Everything that YAML may not have as it is, or that is not seen, is escaped.
 func yamlQuoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

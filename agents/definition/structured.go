@@ -38,6 +38,8 @@ func (r *reader) handoffsField(v *node) bool {
 }
 
 // handoff reads one entry. One that cannot be offered is left out, with a finding.
+// when may also be a condition itself, as other tools write it: it is then
+// conditional. Whether the agent exists is for the registry, which knows the others.
 func (r *reader) handoff(v *node) {
 	h := Handoff{When: "manual", IncludeContext: true}
 	var to, when, condition *node
@@ -117,6 +119,8 @@ func (r *reader) handoff(v *node) {
 }
 
 // payload reads handoffs[].payload: {schema}.
+// Its properties become arguments of the tool that hands over, beside reason, context
+// and summary, so they may not have these names.
 func (r *reader) payload(v *node) (json.RawMessage, bool) {
 	if v.kind == null {
 		return nil, true
@@ -318,6 +322,8 @@ func (r *reader) inputsField(v *node) {
 }
 
 // input makes the schema of one input.
+// property is its JSON Schema, needed whether it has to be given. One that is partly
+// wrong still gets a schema, by which the rest of the file can be checked.
 func (r *reader) input(k *key, v *node) (property string, needed bool) {
 	kindOf := "string"
 	var description string
@@ -401,6 +407,7 @@ func fits(v *node, kindOf string) bool {
 }
 
 // outputField reads output (spec 1.4).
+// Without a schema any value is one.
 func (r *reader) outputField(v *node) {
 	if !r.shape(v, "output", mapping) {
 		return
@@ -431,6 +438,7 @@ func (r *reader) outputField(v *node) {
 }
 
 // messagesField reads initial_messages.
+// Their texts may have placeholders, as the query.
 func (r *reader) messagesField(v *node) {
 	if !r.shape(v, "initial_messages", list) {
 		return

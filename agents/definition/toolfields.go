@@ -331,6 +331,7 @@ func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 
 // foreignServers reads MCP servers as other tools have them: names, or whole
 // descriptions, which only settings may hold.
+// The names count as declared, so that tools of these servers can be told from others.
 func (r *reader) foreignServers(k *key, v *node) {
 	hint := func(k *key, name string) {
 		r.declared = add(r.declared, name)

@@ -135,6 +135,7 @@ func ReadYAML(text string) (*Tree, *Problem) {
 func spanOf(pair [2]int) Span { return Span{pair[0], pair[1]} }
 
 // valueOf copies a node.
+// The copy shares only texts with the node, which the reader uses again.
 func valueOf(n *node) Value {
 	v := Value{Kind: Kind(n.kind), Span: Span{n.start, n.end}, Text: n.text, Plain: n.plain}
 	if len(n.keys) > 0 {

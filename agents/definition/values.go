@@ -187,6 +187,7 @@ func (r *reader) shape(v *node, field string, want ...kind) bool {
 }
 
 // strings reads a list of strings.
+// An entry that is no text is reported and left out, and the others count.
 func (r *reader) strings(v *node, field string) []listed {
 	if v.kind == null {
 		return nil

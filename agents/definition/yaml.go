@@ -183,6 +183,8 @@ func (c *converter) feature(start, end int, what string) {
 
 // convert makes a node. parent is the column (from 0) of the key or dash that
 // holds it, -1 at the root.
+// What the front-matter may not have (anchors, aliases, tags, depth) is a
+// finding; the value goes on with what is behind it where there is something.
 func (c *converter) convert(n ast.Node, parent, depth int) node {
 	if depth > maxDepth {
 		off := c.offset(n.GetToken().Position)
@@ -239,6 +241,8 @@ func (c *converter) brackets(n *node, f flow) {
 
 // mapping makes a node of keys and values. Of a key that is there twice the first
 // counts.
+// A value that is missing stands right behind the colon, so that an edit can put
+// one there.
 func (c *converter) mapping(values []*ast.MappingValueNode, f flow, depth int) node {
 	n := node{kind: mapping, keys: make([]key, 0, len(values)), items: make([]node, 0, len(values))}
 	seen := make(map[string]bool, len(values))
@@ -299,6 +303,7 @@ func (c *converter) written(n ast.Node) bool {
 }
 
 // sequence makes a node of a list.
+// An entry that is missing stands right behind its dash.
 func (c *converter) sequence(s *ast.SequenceNode, depth int) node {
 	n := node{kind: list, items: make([]node, 0, len(s.Values))}
 	if s.Start != nil {
@@ -351,6 +356,8 @@ func (c *converter) block(l *ast.LiteralNode, parent int) node {
 }
 
 // scalar makes a node of anything without parts.
+// Quoted it is always a text, and a number that is not finite is one as well:
+// JSON has none.
 func (c *converter) scalar(n ast.Node) node {
 	tk := n.GetToken()
 	start := c.find(tk)
@@ -395,6 +402,8 @@ func (c *converter) scalar(n ast.Node) node {
 }
 
 // scalarEnd returns where the scalar that starts at start ends.
+// The parser tells only where a token begins, and its value without folds and
+// quotes, so the source is compared with that.
 func (c *converter) scalarEnd(start int, tk *token.Token) int {
 	s := c.text[start:]
 	switch {

@@ -35,6 +35,8 @@ var yamlWords = []struct{ theirs, ours string }{
 
 // explain puts the parser's message at an offset of the text into our words, and
 // returns the offset that they are about.
+// The parser often stumbles a line or more behind the slip, so the lines around are
+// looked at for what people usually do.
 func (s *source) explain(message string, off int) (string, int) {
 	for _, w := range yamlWords {
 		if strings.Contains(message, w.theirs) {

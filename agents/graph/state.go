@@ -195,6 +195,8 @@ func (m *Machine) Fill(s Step, input, template any) any {
 }
 
 // fill puts values into a copy of v.
+// A text that is one placeholder and nothing else becomes the value itself, with its
+// type; within a longer text its words are put in.
 func fill(v any, values map[string]any) any {
 	switch v := v.(type) {
 	case string:

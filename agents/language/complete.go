@@ -59,6 +59,7 @@ type Completion struct {
 
 // Plain returns Insert as it is for an editor without snippets: a tab stop is its
 // default, its first choice, or nothing.
+// It knows the snippets that this package writes, and no others of LSP's.
 func (i Item) Plain() string {
 	if !i.Snippet {
 		return i.Insert

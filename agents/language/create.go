@@ -215,6 +215,9 @@ func setField(text, key string, value any) (string, error) {
 const maxFlow = 100
 
 // yamlValue returns a value as it follows a key and its colon.
+// A list of scalars that is short stands in brackets on the line, everything else on
+// lines of its own, indent further in by two. Keys come in the order of the field
+// table, so the same answers give the same file.
 func yamlValue(value any, path string, indent int) string {
 	switch v := value.(type) {
 	case string:

@@ -66,6 +66,8 @@ func windowOf(e model.Entry) string {
 }
 
 // describeModel tells what is known of a model, by its id or an alias.
+// It is "" where no table is known, and says so of a model that the table does
+// not have.
 func describeModel(w *World, name string) string {
 	if w.Models == nil {
 		return ""

@@ -109,6 +109,8 @@ const (
 
 // fixesOf returns the fixes of one finding; reread allows those that read the
 // file again, or others.
+// The preferred one is certain, or what the finding itself says was meant. A fix that
+// would break what is right elsewhere in the file is offered and not preferred.
 func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []Action {
 	var actions []Action
 	add := func(title string, edit WorkspaceEdit, preferred bool) {
@@ -197,6 +199,8 @@ func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) 
 
 // fixAll puts all fixes together that are certain; of two that overlap the first
 // is made.
+// Should they hurt each other after all, the text is repaired as a whole instead, and
+// its difference is the edit. False is nothing to fix.
 func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 	all := Action{Title: "Fix all that is certain", Kind: FixAll}
 	var taken []definition.Span

@@ -135,6 +135,8 @@ type splice struct {
 }
 
 // spacing returns the text with its blanks put right.
+// Lines of texts in which blanks may mean something are left alone, and so is the
+// prompt but for blanks at its end.
 func spacing(t *definition.Tree) string {
 	var splices []splice
 	put := func(start, end int, text string) {

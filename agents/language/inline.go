@@ -120,6 +120,8 @@ type candidate struct {
 
 // candidates yields the lines of a document that begin with @ behind their mark,
 // if any.
+// Whether such a line names an agent is not looked at here. Code in Markdown and
+// the front-matter of a document have none.
 func (s style) candidates(text string) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		f := &File{Text: text}

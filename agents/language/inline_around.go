@@ -81,6 +81,8 @@ func (b blocks) section(line int, grow func(from, to int) bool) bool {
 
 // indentation grows by blocks, from the innermost out; it reports whether one was
 // small enough.
+// grow reports whether a block still fits, and the first that does not ends it.
+// Remarks right above a block belong to it.
 func (b blocks) indentation(line int, grow func(from, to int) bool) bool {
 	depth := b.depth(line)
 	found := false

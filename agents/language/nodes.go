@@ -38,6 +38,8 @@ type nodeNames struct {
 var namedNode = regexp.MustCompile(`(\$?)\$\{([\w-]+)(?:\.[\w-]+)*\}`)
 
 // nodesIn returns the places of a file that name nodes of its graph.
+// A condition that is written with escapes or over lines cannot be edited in place: it is
+// among the unclear ones, which a rename refuses.
 func nodesIn(f *File) (n nodeNames) {
 	g := f.Tree.Root.Get("graph")
 	if f.Definition.Graph == nil || g == nil {
@@ -142,6 +144,8 @@ func (n nodeNames) places(f *File, node string, own bool) (list []Location) {
 }
 
 // rename returns the change that gives a node another name.
+// The errors are fault.Invalid (no name, taken, or in an unclear condition) and fault.Denied
+// (the file cannot be written).
 func (n nodeNames) rename(s Sources, f *File, node, newName string) (WorkspaceEdit, error) {
 	const op = "language.rename"
 	if newName == node {

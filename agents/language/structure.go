@@ -423,6 +423,7 @@ func Folds(f *File) []Fold {
 }
 
 // foldComments returns the comments of several lines in the front-matter.
+// One line alone is nothing to fold.
 func (f *File) foldComments() []Fold {
 	var texts []definition.Span // of several lines, where # is a character like any other
 	var collect func(v *definition.Value)

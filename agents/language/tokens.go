@@ -234,6 +234,8 @@ func (p *painter) split(v *definition.Value, kind TokenType) {
 
 // prose marks the placeholders and the agents that a text names, and what is
 // between them as a string if it is whole.
+// Where the file has no inputs a placeholder is a text like any other and gets
+// no colour.
 func (p *painter) prose(s definition.Span, field string, whole bool) {
 	text := p.f.Text
 	from := s.Start

@@ -97,6 +97,7 @@ func (c *completion) commaText(field definition.Field) bool {
 }
 
 // byMeaning offers what only the meaning of a field tells.
+// Fields whose values the field table lists are not here.
 func (c *completion) byMeaning(field definition.Field) {
 	switch field.Path {
 	case "name":
@@ -277,6 +278,8 @@ func (c *completion) colors() {
 }
 
 // tools offers every tool by its names, and globs.
+// Aliases come last and are found by what they are aliases of as well. What the list has
+// already is not offered.
 func (c *completion) tools() {
 	there := c.entries()
 	var aliases []Item

@@ -87,6 +87,9 @@ func folderOf(path string) string {
 
 // among adds what the other agents make to problems of d, which is the disk's
 // text or need not be.
+// d may be a text in an editor that the snapshot does not have: it is looked at in the
+// place of the file. Of each target only the first handoff is followed for rings, and
+// of maxRings targets at most.
 func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definition.Problem) []definition.Problem {
 	uri := s.uriOf(d.Path)
 	problems = s.addTaken(d, problems)

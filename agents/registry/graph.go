@@ -48,6 +48,8 @@ func (s *Snapshot) at(path string) *Entry { return s.network().paths[path] }
 
 // fill goes through the entries once. Each agent counts once for a name, however
 // often it names it.
+// It counts names and not agents: a name may mean another agent in each folder, and to
+// count one too many only keeps an agent from being called dead.
 func (g *graph) fill(s *Snapshot) {
 	g.handed, g.delegated, g.paths = make(map[string]int), make(map[string]int), make(map[string]*Entry, len(s.entries))
 	seen := make(map[string]bool) // of one agent

@@ -176,6 +176,8 @@ func (r *Registry) folders() map[string]*Place {
 }
 
 // load reads the places and publishes; r.mu is held. anyway is job's.
+// The new state takes effect as a whole, or not at all where ctx ended. If nothing
+// changed, the snapshot stays the same one.
 func (r *Registry) load(ctx context.Context, anyway bool) (*Snapshot, error) {
 	var wanted []job
 	faults := make(map[*Place]*file)

@@ -189,6 +189,8 @@ func (s *Snapshot) invalid(name string, e *Entry) error {
 
 // suggest returns usable names that somebody who wrote name may have meant: the
 // nearest first, at most 5.
+// Slips of a letter or two come first, then names that begin with it, contain
+// it, or that it begins with.
 func (s *Snapshot) suggest(folder, name string) []string {
 	type candidate struct {
 		name string

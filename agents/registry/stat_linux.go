@@ -12,6 +12,7 @@ import (
 )
 
 // lookAt returns what lies at a path, or where the link there leads.
+// It uses statx for the time of birth, which no other call has.
 func lookAt(path string, follow bool) (fileState, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if follow {

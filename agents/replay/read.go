@@ -63,6 +63,8 @@ func (r *reader) unable(format string, args ...any) {
 }
 
 // take takes one event.
+// What cannot be repeated (interrupted or timed out runs, what was purged) is noted by unable,
+// which keeps the session from being run again.
 func (r *reader) take(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:
@@ -113,6 +115,7 @@ func (r *reader) take(e activity.Event) {
 }
 
 // between takes what the person did between runs.
+// They become requests of the replay, in their place among the runs.
 func (r *reader) between(e activity.Event) {
 	switch b := e.Body.(type) {
 	case activity.ContextCleared:

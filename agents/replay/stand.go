@@ -27,6 +27,8 @@ type recordedModel struct{ *Recording }
 func (recordedModel) Searches(string) bool { return true }
 
 // Generate implements [model.Model].
+// It gives the recorded answer at once, in one chunk for each part. A request that the
+// recording has no answer for is a fatal error: a replay asks no real model.
 func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -52,6 +54,7 @@ func (m recordedModel) Generate(ctx context.Context, req *model.Request) iter.Se
 }
 
 // answer takes the next answer that fits a request, and what the person said while it came.
+// An answer is given once.
 func (m recordedModel) answer(req *model.Request) (*model.Answer, said, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

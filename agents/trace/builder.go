@@ -201,6 +201,8 @@ func (b *Builder) instant(r *openRun, e activity.Event, kind Kind, name, failure
 }
 
 // take does what an event says. One of a type that is not named here changes no span.
+// It is called in the log's order. What was begun and never ended, as when a daemon
+// died, is ended with a failure by whatever comes next that rules it out.
 func (b *Builder) take(r *openRun, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:

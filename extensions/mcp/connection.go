@@ -177,6 +177,7 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 // greet begins the protocol.
 // It also subscribes to changes of the lists, where the server speaks a version that
 // has subscriptions.
+// Every step of it ends with ctx; what goes on after it ends with the connection.
 func (c *connection) greet(ctx context.Context) error {
 	// The library's goroutines are not to end with the greeting.
 	if err := c.await(ctx, func() error { return c.client.Start(c.life) }); err != nil {

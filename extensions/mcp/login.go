@@ -316,6 +316,8 @@ type answers struct {
 }
 
 // ServeHTTP implements [http.Handler].
+// Only the address that the login was begun with is answered, with the right state
+// (compared in constant time), and once. The pages load nothing and name no address.
 func (a *answers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")

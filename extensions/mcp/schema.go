@@ -83,6 +83,8 @@ func (c *cleaner) count(value any) any {
 
 // schema cleans one schema. It returns an empty one, which takes anything, once
 // there is an error.
+// References are put in the place where they are used. One that leads into itself
+// becomes a schema that takes anything: providers take no cycles.
 func (c *cleaner) schema(in any, depth int) map[string]any {
 	out := make(map[string]any)
 	if c.nodes++; c.nodes > maxSchemaNodes || depth > maxSchemaDepth {

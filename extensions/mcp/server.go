@@ -127,6 +127,8 @@ func Parse(name string, project bool, raw []byte, approved string, lookup func(s
 
 // fill checks a description and takes it over. The error is the Problem: it says what
 // to write instead.
+// A server that a project brings gets the wall for writing where it names none; the
+// person's own is not walled then. Variables are put in last (expand).
 func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 	for via, address := range map[string]string{overHTTP: d.HTTPURL, overSSE: d.URL} {
 		switch {

@@ -93,6 +93,7 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 
 // addHooks adds the hooks of bundles behind those of the settings, but for those that
 // the person has switched off.
+// Variables of the bundle count before those of the environment.
 func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder string) {
 	for _, of := range bundles {
 		raw := of.Hooks(folder)

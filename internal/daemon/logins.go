@@ -54,6 +54,8 @@ func (l logins) Get(ctx context.Context, at string) ([]byte, error) {
 }
 
 // Put implements [mcp.Logins].
+// nil removes the login. A keyring that does not take it is no error: a file that only
+// the person can read has it then.
 func (l logins) Put(ctx context.Context, at string, value []byte) error {
 	before, err := l.file.Of(at)
 	if err != nil {

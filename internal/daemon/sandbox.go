@@ -21,6 +21,8 @@ type sandboxes struct {
 }
 
 // of returns the sandbox of settings.
+// The same settings give the same sandbox, which has found out already what
+// works here.
 func (s *sandboxes) of(c Config, all *workspace.Settings) *sandbox.Sandbox {
 	home := workspace.CanonicalPath((&daemon{Config: c}).env("HOME"))
 	confined := all.Tools.Sandbox

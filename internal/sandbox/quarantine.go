@@ -78,6 +78,8 @@ func expandProtected(given []string) []string {
 }
 
 // placesOf remembers the protected places before a command.
+// Where the wall cannot keep such a place from being written (Landlock), its files are
+// kept as well, as far as maxKept, so that they can be put back.
 func (s *Sandbox) placesOf(spec Spec) *places {
 	p := &places{at: make(map[string]place), links: make(map[string]string), targets: spec.gitTargets()}
 	if w, _ := s.Wall(); w == Landlock {

@@ -38,6 +38,8 @@ func (b *Box) useSeatbelt() error {
 
 // profile returns what sandbox-exec holds a command to, in its own language. Of
 // several rules for a path the last counts.
+// So what is denied comes behind what it is an exception of, and the masks come
+// last of the files.
 func (s *Sandbox) profile(spec Spec, temp string) string {
 	var b strings.Builder
 	rule := func(text string, paths ...string) {

@@ -113,6 +113,8 @@ func relayCommand() []string {
 }
 
 // tryLandlock runs a command behind Landlock.
+// It returns why that does not work, "" where it does: it really starts a command,
+// since a kernel that has it may still not allow it.
 func (s *Sandbox) tryLandlock() string {
 	abi := helper.LandlockABI()
 	switch {
@@ -146,6 +148,9 @@ func (s *Sandbox) tryLandlock() string {
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // useLandlock has the box's command started by a reaper that confines it.
+// Landlock can only allow: what is masked is left out of what it allows, folder by
+// folder (splitAround), and a folder in another cannot have less. The error is for
+// the person: the command does not run.
 func (b *Box) useLandlock() error {
 	s, spec := b.sandbox, b.spec
 	for _, folder := range spec.Folders {
