@@ -18,6 +18,8 @@ import (
 )
 
 // rewind serves agents/session/rewind.
+// Files that could not be brought back, because somebody changed them since, are
+// in the answer with why.
 func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot,
 	p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
 	done, err := h.daemon.Agents.Rewind(ctx, agents.Rewind{

@@ -18,6 +18,8 @@ import (
 )
 
 // listCommands serves agents/commands.
+// Prompts of MCP servers are among them, with the scope "server". They are sorted by
+// name.
 func (h *Handlers) listCommands(_ context.Context, _ struct{}, p *wire.CommandsParams) (*wire.CommandsResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {

@@ -135,6 +135,7 @@ func (h *Handlers) agentToDelete(catalog *registry.Snapshot, name, scope string)
 
 // remembering returns the sessions in which an agent has run. The error is busy
 // where its context cannot be cleared now.
+// It reads all sessions of the workspace, page by page.
 func (h *Handlers) remembering(name string) (sessions []string, err error) {
 	const op, page = "handlers.delete", 1000
 	for _, live := range h.daemon.Agents.Live() {

@@ -286,6 +286,8 @@ func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, chan
 }
 
 // askFor is applyChanges with the line ends that the changes have.
+// The text is noted as a tool's before the editor has it (agentTexts), and awaited
+// before it is asked for. An edit for review has no bound in time.
 func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text,
 	label string, review bool) error {
 	edit := protocol.WorkspaceEdit{}

@@ -64,6 +64,8 @@ func (h *Handlers) exportAgents(ctx context.Context, s *workspace.Snapshot,
 
 // agentsToExport returns the agents that are meant. One that is not usable is among them
 // where all are: its export says why.
+// It is all agents of a scope, or each name; a name without a scope means the agent that
+// it means in the folder.
 func agentsToExport(catalog *registry.Snapshot, p *wire.ExportParams, folder string) ([]*definition.Definition, error) {
 	const op = "handlers.export"
 	scope := definition.Scope(cmp.Or(p.Scope, string(definition.Project)))

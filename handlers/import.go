@@ -36,6 +36,8 @@ type imports struct {
 
 // importAgents serves agents/import: each file by itself, so that one that is refused
 // keeps no other from being written.
+// The catalog is read again once, after all. An error is one of the request; what is
+// wrong with a file is in its own answer.
 func (h *Handlers) importAgents(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ImportParams) (*wire.ImportResult, error) {
 	catalog, err := h.catalog(ctx)

@@ -27,6 +27,8 @@ type found struct {
 }
 
 // sources returns the files that are meant: those of the paths, each once.
+// Without paths it is the known places of other tools, in the project or the person's
+// home.
 func (im *imports) sources() ([]found, error) {
 	if len(im.Paths) == 0 {
 		own := im.to.scope == definition.Global

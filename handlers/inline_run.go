@@ -120,6 +120,8 @@ type inlineCall struct {
 }
 
 // chooseInline returns the command that is meant, nil where the person chose none.
+// With what was typed the command must still stand in the document, though it may
+// have moved; without it the person is asked, unless there is one alone.
 func (h *Handlers) chooseInline(ctx context.Context, a *language.Query, r *inlineRun) (*inlineCall, error) {
 	var open []*workspace.Document
 	if r.URI != "" {
@@ -186,6 +188,8 @@ const maxAround = 20_000
 
 // inlineParams returns the run of a command: its words, the file and what is
 // around the line in it, what is selected, and what was found there.
+// Of a document whose text agents are not given by a name, only the name and the
+// reason go along.
 func (h *Handlers) inlineParams(ctx context.Context, a *language.Query, call *inlineCall, o language.InlineOptions,
 	want string) (*wire.RunParams, error) {
 	d, c := call.doc, call.command

@@ -148,6 +148,7 @@ type progressLine struct {
 }
 
 // take takes an event in and reports whether the line is another now.
+// What changes nothing that is shown is false, so that no report is sent for it.
 func (l *progressLine) take(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.RouteDecided:

@@ -58,6 +58,9 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 }
 
 // restoreOnDisk makes a file hold exactly what it is given, and tells the client.
+// Bytes that were kept are written as they are; a text alone gets the charset of
+// the file that is there. A file that is to be gone and is gone already is
+// fault.Stale, unless nothing was expected.
 func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspace.Digest, to *agents.Content) error {
 	disk, err := h.disk(path)
 	if err != nil {

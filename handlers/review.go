@@ -304,6 +304,8 @@ var kinds = []struct{ kind, one, many string }{
 
 // counts says in lines how many items there are of each kind, and which; all
 // reports whether each is named, and whole.
+// Names of other people's choice are shown with what is unseen in them made visible, and
+// cut in the middle.
 func counts(items []workspace.TrustItem, settings []string) (lines []string, all bool) {
 	all = true
 	add := func(one, many string, labels []string) {

@@ -31,6 +31,8 @@ type selected struct {
 // commandRunOnSelection takes [uri?, range?, agent?, prompt?], or one object.
 // What is left open it asks; the person may choose nothing, and then nothing
 // runs.
+// The person is asked for the agent first, then for what it is to do; where
+// they cannot be asked for that, the agent's own query has to do.
 func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.ExecuteCommandParams) (any, error) {
 	run, err := selectionArguments(p)

@@ -180,6 +180,8 @@ func (h *Handlers) compress(ctx context.Context, _ struct{},
 }
 
 // getContext serves agents/context/get.
+// The tokens of files of instructions are estimates; what was left out of the
+// instructions is listed with why.
 func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextParams) (*wire.ContextGetResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err

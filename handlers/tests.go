@@ -77,6 +77,8 @@ func (h *Handlers) jobs(ctx context.Context, a *language.Query, p *wire.TestRunP
 // agentTexts returns the agents of the project that a file of tests is about, by the names
 // of their files, as they are in the editor, else on the disk. A test says what is called
 // and what the person answers, so the project must be trusted.
+// The errors are fault.NotFound (no folder of agents) and fault.Denied with the reason
+// Untrusted.
 func (h *Handlers) agentTexts(a *language.Query, f *language.TestFile) (map[string]string, error) {
 	const op = "handlers.tests"
 	if f.Folder == "" {
@@ -164,6 +166,7 @@ type testRun struct {
 }
 
 // run runs one test and tells what came of it.
+// A test that the end of ctx cut short has no result.
 func (r *testRun) run(ctx context.Context, i int, job testJob) {
 	if ctx.Err() != nil {
 		return

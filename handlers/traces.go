@@ -60,6 +60,7 @@ func (h *Handlers) spans(session string) ([]*trace.Span, error) {
 }
 
 // getTrace serves agents/trace/get.
+// Spans that began before fromSeq are left out, and so are types that were not asked for.
 func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParams) (*wire.TraceGetResult, error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	spans, err := h.spans(session)

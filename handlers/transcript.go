@@ -61,6 +61,8 @@ func describeDelegated(b *strings.Builder, e activity.Event, paths map[string]st
 }
 
 // describe writes an event as Markdown, if a person wants to read of it.
+// Deltas are not among the events that it is given. Texts of models are put in as they are, names
+// and errors are escaped.
 func describe(b *strings.Builder, e activity.Event) {
 	switch body := e.Body.(type) {
 	case activity.RunStarted:

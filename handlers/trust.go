@@ -96,6 +96,8 @@ func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\
 
 // listBrought adds what a folder brings, or the agent file of it that is named. below is
 // the folder, seen from that of its record.
+// An item has the state "new" or "changed" where it waits for a review, and none
+// otherwise.
 func (h *Handlers) listBrought(ctx context.Context, r *wire.TrustGetResult, folder, below, file string,
 	texts bool) error {
 	brings, err := h.daemon.Reviews.Brings(ctx, folder)

@@ -101,6 +101,8 @@ func (a *Query) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]lang
 }
 
 // settingsActions returns the fixes of a settings file's findings.
+// Only findings that touch the asked range have theirs offered; the only fix of a
+// finding is the preferred one.
 func (a *Query) settingsActions(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	text, scope, path, ok := a.settingsFile(p.TextDocument.URI)
 	if !ok {

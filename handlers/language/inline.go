@@ -202,6 +202,8 @@ func foreign(all []protocol.Diagnostic) json.RawMessage {
 
 // fixActions returns Fix for what others found: an agent is asked to fix it.
 // Findings of agents' files have fixes of their own.
+// Its range is whole lines, since a fix is rarely within a word. There are maxFixed
+// at most.
 func (a *Query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) []protocol.CodeAction {
 	var list []protocol.CodeAction
 	agent := ""

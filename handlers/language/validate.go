@@ -146,6 +146,7 @@ func (a *Query) filesCalled(name string) (files []*registry.Entry) {
 // built-in agent has none. What cannot be read, as a folder or a link that leads out
 // of its workspace folder, is as the catalog has it. None is judged by a text that is
 // not what the editor shows.
+// The error is fault.Stale, of the first document whose text got lost.
 func (a *Query) filesOf(ctx context.Context, entries []*registry.Entry) ([]*language.File, error) {
 	var files []*language.File
 	for _, e := range entries {
