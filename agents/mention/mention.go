@@ -29,7 +29,8 @@ import (
 // Auto is the name that stands for routing; no agent has it (spec 1.2).
 const Auto = "auto"
 
-// Parsed is what a text means.
+// Parsed is what a text means. It holds no part of what the daemon knows: whether Agent
+// may run here is asked later.
 type Parsed struct {
 	Agent    string // whom it is for, as "name" or "folder:name"; "" = nobody is named
 	Auto     bool   // it is to be routed
@@ -107,8 +108,10 @@ type reader struct {
 	quote   bool // the prompt stood in ", in which \" is one
 }
 
+// rest is what was not read yet.
 func (r *reader) rest() string { return r.text[r.at:] }
 
+// skipSpace reads spaces, of any script.
 func (r *reader) skipSpace() {
 	r.at = len(r.text) - len(strings.TrimLeftFunc(r.rest(), unicode.IsSpace))
 }
@@ -240,7 +243,8 @@ const quotes = `"'“”‘’«»「」『』`
 var pairs = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '«': '»', '「': '」', '『': '』'}
 
 // trimQuotes returns what is inside the quotes that stand around text[from:to],
-// false where none do: with another such quote inside, they stand around a part.
+// false where none do: with another such quote inside, they stand around a part. In
+// double quotes \" is no quote; prompt takes the backslash away.
 func (r *reader) trimQuotes(from, to int) (int, int, bool) {
 	open, n := utf8.DecodeRuneInString(r.text[from:to])
 	shut, ok := pairs[open]
@@ -260,7 +264,7 @@ func (r *reader) trimQuotes(from, to int) (int, int, bool) {
 }
 
 // prompt returns the text up to end without the backslashes that kept an @ from
-// naming somebody, and whom it mentions.
+// naming somebody, and whom it mentions. What is between backticks is copied as it is.
 func (r *reader) prompt(end int) (string, []Mention) {
 	var b strings.Builder
 	var found []Mention

@@ -13,7 +13,9 @@ var flowItem = regexp.MustCompile(`'(?:[^']|'')*'|"[^"]*"|[^,\[\]]+`)
 // In returns the template for a person of a locale, as LANG has it. The built-in
 // ones have triggers and examples in English and Chinese; whose locale is not
 // Chinese gets the English ones, and can add what they speak. A template of the
-// person's own stays as it is.
+// person's own stays as it is. Only lines of the front matter with Chinese characters
+// change: of a list in brackets they keep the entries without any, others are dropped.
+// The text that came is not changed.
 func (t Template) In(locale string) Template {
 	if t.Path != "" || strings.HasPrefix(strings.ToLower(locale), "zh") {
 		return t

@@ -7,6 +7,10 @@
 // of a built-in one takes its place. Its name is that of its file.
 //
 // It reads the folder anew each time: it is asked when a person makes an agent.
+//
+// [List] and [Find] are for the commands and editors that make an agent: they show a
+// template's name, title and description, put the wanted name into Text, and write it
+// where the person wants it. Nothing here writes.
 package template
 
 import (
@@ -41,7 +45,8 @@ var aliases = map[string]string{
 // Folder is where the person's templates lie, below their folder of agents.
 const Folder = "templates"
 
-// Template is what an agent's file can be made from.
+// Template is what an agent's file can be made from. It is made by [List], and the
+// caller's.
 type Template struct {
 	Name        string
 	Title       string
@@ -81,7 +86,8 @@ func List(dir string) ([]Template, error) {
 
 // Find returns the template of a name or an alias; a template of that very name
 // comes before an alias. Errors: fault.NotFound, with the one that may be meant, or the names there are;
-// fault.Invalid for one that cannot be used; those of List.
+// fault.Invalid for one that cannot be used; those of List. The case of the name counts, but not
+// for what may be meant.
 func Find(dir, name string) (Template, error) {
 	list, err := List(dir)
 	if err != nil {
@@ -113,7 +119,8 @@ func Find(dir, name string) (Template, error) {
 }
 
 // Test returns a file of tests for an agent that is made from a template, by its name or
-// an alias; of one that has none, what such a file begins with.
+// an alias; of one that has none, what such a file begins with. The name of the agent is
+// put in as it is. The result is the caller's.
 func Test(name, agent string) []byte {
 	for _, wanted := range []string{name, aliases[name], "blank"} {
 		if text, err := files.ReadFile("builtin/" + wanted + ".agent-test.yaml"); err == nil {
@@ -123,7 +130,8 @@ func Test(name, agent string) []byte {
 	return nil // blank is in the binary
 }
 
-// read returns the templates in a folder, by name.
+// read returns the templates in a folder, by name. Files that begin with . or _ are
+// none, as in folders of agents.
 func read(dir string) ([]Template, error) {
 	if dir == "" {
 		return nil, nil
@@ -154,7 +162,9 @@ func read(dir string) ([]Template, error) {
 	return list, nil // ReadDir sorts
 }
 
-// readFile reads a template, and no more of it than a definition may have.
+// readFile reads a template, and no more of it than a definition may have. One byte
+// more is read than a definition may have, so that parsing says that it is too large. A
+// pipe or a device is an error.
 func readFile(path string) ([]byte, error) {
 	f, _, err := folder.OpenRegular(path)
 	if err != nil {
@@ -164,7 +174,8 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, definition.MaxFile+1))
 }
 
-// describe takes what lists show from a template's text.
+// describe takes what lists show from a template's text. A template that would make no
+// usable agent gets a Problem and no text.
 func describe(t Template) Template {
 	d := definition.Parse(definition.Source{Path: t.Path, Scope: definition.Global, Data: t.Text})
 	t.Title, t.Description = d.Title, d.Description

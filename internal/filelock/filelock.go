@@ -1,6 +1,13 @@
 // Package filelock locks files against other processes. Where the file system
 // has no locks, as on some network file systems, it locks them against this
 // process alone.
+//
+// Locks of the system are advisory: only who asks for them is kept out. They belong to
+// the open file, so two locks of one path in this process keep each other out as well.
+// They go with the process, so nothing has to be cleaned up after a crash, and the file
+// stays when its lock is let go: removing it would let two processes lock two files of
+// one name. Without the system's locks nothing keeps another process out; [Works] says
+// so beforehand.
 package filelock
 
 import (
@@ -16,13 +23,17 @@ import (
 )
 
 // A Lock is one holder of the lock of a file, or somebody who wants it. The
-// system lets go of it when the process ends, however it ends.
+// system lets go of it when the process ends, however it ends. It may be taken again
+// after Unlock. One goroutine after another may use it; several Locks may be of one
+// path.
 type Lock struct {
 	file *flock.Flock
+	// Absolute: what owns.held knows it by.
 	path string
 	own  hold // where the file system has no locks
 }
 
+// hold is what a Lock has of owns.held.
 type hold uint8
 
 const (
@@ -43,12 +54,17 @@ func New(path string) *Lock {
 	return &Lock{file: flock.New(path), path: path}
 }
 
-// TryLock takes the lock if nobody has it.
+// TryLock takes the lock if nobody has it. It returns at once. false without an error:
+// somebody has it, or a share of it. The error is the system's, as where the file
+// cannot be made. A Lock that has it already gets true.
 func (l *Lock) TryLock() (bool, error) { return l.try(l.file.TryLock, exclusive) }
 
-// TryRLock takes a share of the lock if nobody has it for themselves.
+// TryRLock takes a share of the lock if nobody has it for themselves. Otherwise as for
+// TryLock.
 func (l *Lock) TryRLock() (bool, error) { return l.try(l.file.TryRLock, shared) }
 
+// try asks the system first, and goes on with this process' own table only where that says that it
+// has no locks.
 func (l *Lock) try(system func() (bool, error), want hold) (bool, error) {
 	if Fault != nil {
 		if err := Fault(l.path); err != nil {
@@ -63,7 +79,8 @@ func (l *Lock) try(system func() (bool, error), want hold) (bool, error) {
 }
 
 // TryLockContext takes the lock, and tries again until ctx ends while somebody
-// else has it.
+// else has it. pause is the time between two tries. The error is that of ctx, or one of
+// TryLock, which ends it.
 func (l *Lock) TryLockContext(ctx context.Context, pause time.Duration) (bool, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -80,13 +97,14 @@ func (l *Lock) TryLockContext(ctx context.Context, pause time.Duration) (bool, e
 	}
 }
 
-// Unlock lets others have the lock.
+// Unlock lets others have the lock. Without the lock it does nothing. The file stays.
 func (l *Lock) Unlock() error {
 	l.release()
 	return l.file.Unlock()
 }
 
-// Stat returns what is known of the file that is locked.
+// Stat returns what is known of the file that is locked. It is of the open file where
+// the system locks it, so it tells whether another one took its place since.
 func (l *Lock) Stat() (fs.FileInfo, error) {
 	owns.Lock()
 	own := l.own
@@ -103,6 +121,8 @@ var owns struct {
 	held map[string]int // by path: how many share it, -1 for one who has it alone
 }
 
+// tryOwn takes a lock in this process' own table. A Lock that has a share gets true as well when it
+// wants all of it: nobody here does that.
 func (l *Lock) tryOwn(want hold) bool {
 	owns.Lock()
 	defer owns.Unlock()
@@ -123,6 +143,7 @@ func (l *Lock) tryOwn(want hold) bool {
 	return true
 }
 
+// release gives back what tryOwn took; nothing, for who has nothing.
 func (l *Lock) release() {
 	owns.Lock()
 	defer owns.Unlock()
@@ -138,7 +159,8 @@ func (l *Lock) release() {
 }
 
 // Works returns nil if files in a folder can be locked against other processes,
-// or what the system says. It makes a file there for a moment.
+// or what the system says. It makes a file there for a moment. Where no file can be
+// made there it is nil: that is another error, which whoever writes there gets.
 func Works(dir string) error {
 	f, err := os.CreateTemp(dir, ".agentls-*")
 	if err != nil {

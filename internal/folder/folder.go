@@ -1,5 +1,8 @@
 // Package folder reads files that somebody else may have written: without following a link
 // out of their folder where one is given, and without waiting for a pipe.
+//
+// Errors are those of the system or clauses without a name, which who calls puts into its
+// own words. Nothing is kept open but what is returned.
 package folder
 
 import (
@@ -15,7 +18,9 @@ import (
 )
 
 // Open opens a folder, which has to lie in within; "" is no bound. A link on the way from
-// within that leads out of it is an error. The caller closes the root.
+// within that leads out of it is an error. The caller closes the root. dir may be
+// absolute, or relative as within is. What is below the root is opened by os.Root, which
+// follows no link out of it either.
 func Open(within, dir string) (*os.Root, error) {
 	if within == "" {
 		return os.OpenRoot(dir)
@@ -33,7 +38,9 @@ func Open(within, dir string) (*os.Root, error) {
 }
 
 // OpenFile opens a regular file beneath a folder for reading, and returns its size in
-// bytes. What is none, as a folder, a pipe or a device, is an error at once.
+// bytes. What is none, as a folder, a pipe or a device, is an error at once. name has
+// slashes or the system's separators, and must not lead out of root. The caller closes
+// the file. The size is that of now: a file may grow while it is read.
 func OpenFile(root *os.Root, name string) (*os.File, int64, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -50,7 +57,8 @@ func OpenFile(root *os.Root, name string) (*os.File, int64, error) {
 }
 
 // ReadFile returns the content of a regular file beneath a folder. One with more than
-// limit bytes is an error.
+// limit bytes is an error. limit is checked on what is read, not on what the file said
+// of itself.
 func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, _, err := OpenFile(root, name)
 	if err != nil {
@@ -69,7 +77,9 @@ var errNotRegular = errors.New("not a regular file")
 
 // OpenRegular opens the regular file at a path for reading, links followed. Anything else
 // is an error at once: opening a device may do something, and opening a pipe waits for
-// who writes into it.
+// who writes into it. The caller closes the file. It is looked at before it is opened,
+// and again afterwards, since another may have taken its place in between; for that case
+// the open does not wait either (openFlags).
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	return openPath(path, openFlags, os.Stat)
 }
@@ -79,6 +89,7 @@ func OpenPlain(path string) (*os.File, fs.FileInfo, error) {
 	return openPath(path, openFlags|noFollow, os.Lstat)
 }
 
+// openPath opens what look and the open file both say is a regular file.
 func openPath(path string, flags int, look func(string) (fs.FileInfo, error)) (*os.File, fs.FileInfo, error) {
 	info, err := look(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -102,7 +113,9 @@ func openPath(path string, flags int, look func(string) (fs.FileInfo, error)) (*
 }
 
 // ReadRegular returns the content of the regular file at a path, links followed, and what
-// is known of the file. One with more than limit bytes is an error.
+// is known of the file. One with more than limit bytes is an error. The info is of the
+// file that was read. The error is an *fs.PathError where it is no regular file or too
+// large.
 func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	return readAll(limit)(OpenRegular(path))
 }
@@ -112,6 +125,7 @@ func ReadPlain(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	return readAll(limit)(OpenPlain(path))
 }
 
+// readAll returns what reads an opened file to its end, at most limit bytes, and closes it.
 func readAll(limit int64) func(*os.File, fs.FileInfo, error) ([]byte, fs.FileInfo, error) {
 	return func(f *os.File, info fs.FileInfo, err error) ([]byte, fs.FileInfo, error) {
 		if err != nil {

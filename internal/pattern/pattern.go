@@ -1,6 +1,10 @@
 // Package pattern keeps regular expressions that stand in files from costing more
 // than they are worth: a kilobyte of them can ask for gigabytes. It imports
 // nothing of this module.
+//
+// Check is asked before a pattern is compiled, wherever one comes out of a file: of an
+// agent, of settings, in a condition. Go's engine runs in time linear in the text, so
+// it is only making a pattern that may cost much. All of it is safe for concurrent use.
 package pattern
 
 import (
@@ -26,7 +30,7 @@ const (
 )
 
 // Error says why a pattern is refused: What is said of it, and what to Do, each
-// without a full stop.
+// without a full stop. It is for whoever wrote the pattern.
 type Error struct {
 	What, Do  string
 	NoPattern bool // it has not the syntax of one, and would not compile
@@ -42,7 +46,10 @@ type Size struct {
 }
 
 // Check parses a pattern of RE2's syntax, without compiling it, and says why it is
-// refused; nil for one that may be compiled.
+// refused; nil for one that may be compiled. Size is right also of one that is refused
+// for what comes after it, so that the sum of a file can be held against [PerFile]; 0
+// for one that is too long. It takes at most some milliseconds itself: what the parser
+// would be slow for is estimated from the text before it is parsed.
 func Check(text string) (Size, *Error) {
 	if len(text) > Longest {
 		return Size{}, &Error{What: fmt.Sprintf("is longer than %d bytes", Longest), Do: "make it shorter"}

@@ -17,7 +17,9 @@ import (
 
 // RunAndJudge is [Run], and then has the agent that the test names judge what came of it, if it
 // names one. That agent has the project's agents beside it, none of the test's files, and
-// the model of the person's settings, which is asked over the network.
+// the model of the person's settings, which is asked over the network. It is asked with the
+// person's key, so it may cost money. Where the run did not begin nobody judges. What the judge
+// says no to, or an answer without pass and reason, is a failure like the others.
 func RunAndJudge(ctx context.Context, config daemon.Config, agents map[string]string,
 	c *agenttest.Case) []agenttest.Failure {
 	wrong, result := run(ctx, config, agents, c)
@@ -33,7 +35,8 @@ func RunAndJudge(ctx context.Context, config daemon.Config, agents map[string]st
 	return wrong
 }
 
-// judge returns why an agent does not pass a result; "" where it does.
+// judge returns why an agent does not pass a result; "" where it does. It runs in mode
+// plan, so it changes nothing.
 func judge(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case,
 	result *wire.RunResult) string {
 	root, remove, err := temporary()
@@ -68,7 +71,8 @@ func judge(ctx context.Context, config daemon.Config, agents map[string]string, 
 	return ""
 }
 
-// question is what the judging agent is told.
+// question is what the judging agent is told. What the tested agent said is in it as it
+// is: a judge must not take orders from it, but nothing here keeps it from that.
 func question(c *agenttest.Case, result *wire.RunResult) string {
 	return fmt.Sprintf("Judge an answer of the agent %s.\n\nWhat must hold: %s\n\nThe agent was asked:\n%s\n\nIt answered:\n%s",
 		c.Agent, c.Expect.Judge.Asks, c.Input, cmp.Or(strings.TrimSpace(result.Text), string(result.Output)))

@@ -1,5 +1,11 @@
 // Package testrun runs tests of agents (docs/tests.md), each in a daemon of its own that is
 // in memory, and whose model is the test's: agentls test, and agents/test/run of an editor.
+//
+// A test's daemon sees nothing of the person's: its home, its workspace and its settings
+// are in a temporary folder, which is removed at the end; its model answers what the test
+// says and its tools are the test's. Several tests may run at the same time. An error of
+// the machinery, as a folder that cannot be made, is a [agenttest.Failure] like any other:
+// a test has failures or has passed.
 package testrun
 
 import (
@@ -33,13 +39,16 @@ import (
 // Run runs one test in a workspace of its own, and returns what did not come as it was
 // expected. agents are the texts of the project's agents, by the names of their files. Of
 // config, which is that of the person's daemons, the version, the clock, the environment
-// and what is masked count.
+// and what is masked count. Failures are in the order: what was expected of the run,
+// questions, tools, the model. It takes as long as the run does, whose limits are those
+// of the agent's file; a ctx that ends before breaks it off, which is a failure.
 func Run(ctx context.Context, config daemon.Config, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
 	wrong, _ := run(ctx, config, agents, c)
 	return wrong
 }
 
-// temporary makes a folder, and returns what removes it.
+// temporary makes a folder, and returns what removes it. Its path is without links, as
+// a workspace's is.
 func temporary() (root string, remove func(), err error) {
 	if root, err = os.MkdirTemp("", "agentls-test-"); err != nil {
 		return "", nil, err
@@ -86,7 +95,8 @@ func run(ctx context.Context, config daemon.Config, agents map[string]string,
 	return slices.Concat(c.Check(came), person.failures(), tools.Failures(), answers.Failures()), result
 }
 
-// With returns [Run] with a config.
+// With returns [Run] with a config. daemon.Config.RunTest takes it: package daemon,
+// which this one imports, cannot import this one.
 func With(config daemon.Config) func(context.Context, map[string]string, *agenttest.Case) []agenttest.Failure {
 	return func(ctx context.Context, agents map[string]string, c *agenttest.Case) []agenttest.Failure {
 		return Run(ctx, config, agents, c)
@@ -94,6 +104,7 @@ func With(config daemon.Config) func(context.Context, map[string]string, *agentt
 }
 
 // Agents returns the texts of the agents in a folder, by the names of their files.
+// Subfolders are not read. The error is the system's.
 func Agents(folder string) (map[string]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -113,7 +124,8 @@ func Agents(folder string) (map[string]string, error) {
 	return agents, nil
 }
 
-// layOut makes a workspace with agents and files.
+// layOut makes a workspace with agents and files. A file of the test that would be
+// outside of the workspace is an error.
 func layOut(work string, agents, files map[string]string) error {
 	into := filepath.Join(work, ".gemini", "agents")
 	if err := os.MkdirAll(into, 0o700); err != nil {
@@ -140,7 +152,7 @@ func layOut(work string, agents, files map[string]string) error {
 }
 
 // readWithin returns a file of a test's workspace, and of nowhere else; of a large one the
-// beginning.
+// beginning. false where there is none. A link out of the workspace is not followed.
 func readWithin(work, path string) (string, bool) {
 	root, err := os.OpenRoot(work)
 	if err != nil {
@@ -156,14 +168,18 @@ func readWithin(work, path string) (string, bool) {
 	return string(text), err == nil
 }
 
-// person is who a test's agents ask: it answers as the test says.
+// person is who a test's agents ask: it answers as the test says. It is the client of
+// the test's daemon, too: what the daemon tells and asks comes to onNotification and
+// onRequest, on goroutines of the client.
 type person struct {
 	work conc.WaitGroup // the daemon
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Left over, the next first.
 	answers []string
-	wrong   []agenttest.Failure
-	events  []activity.Event
+	// About questions.
+	wrong  []agenttest.Failure
+	events []activity.Event
 }
 
 // seenEvents returns what happened.
@@ -242,6 +258,8 @@ func (p *person) run(ctx context.Context, config daemon.Config, work string,
 	return result, conn.Call(ctx, wire.MethodRun, params, result)
 }
 
+// onNotification keeps the events of the run. One that cannot be read is left out: what the test
+// expects of it is then missing.
 func (p *person) onNotification(method string, params []byte) {
 	if method != wire.MethodActivity {
 		return
@@ -274,6 +292,8 @@ func (p *person) next(about string) (string, bool) {
 	return answer, true
 }
 
+// onRequest answers as the test says; a question without an answer is refused, so that the run goes
+// on and the failure is told at its end.
 func (p *person) onRequest(_ context.Context, method string, params []byte) (any, error) {
 	switch method {
 	case wire.MethodConfirm:

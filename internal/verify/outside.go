@@ -18,7 +18,8 @@ var _ run.Hooks = hooks{}
 // Has implements [run.Hooks].
 func (h hooks) Has(_, event string) bool { return h.recording.HasHooks(event) }
 
-// Fire implements [run.Hooks].
+// Fire implements [run.Hooks]. A point at which no hook was recorded gets "allow", as
+// if there were none.
 func (h hooks) Fire(_ context.Context, e run.HookEvent) run.HookAnswer {
 	was, ok := h.recording.Hook(replay.Point{Run: e.Run, Agent: e.Agent, Turn: e.Turn, Event: e.Name, Call: e.Call})
 	if !ok {
@@ -38,7 +39,7 @@ type servers struct{ recording *replay.Recording }
 
 var _ agents.Servers = servers{}
 
-// Offer implements [agents.Servers].
+// Offer implements [agents.Servers]. Nothing is started.
 func (s servers) Offer(_ context.Context, _ string, names []string) agents.ServerTools {
 	tools, left := s.recording.ServerTools(names)
 	return agents.ServerTools{Tools: tools, Problems: left}

@@ -1,5 +1,11 @@
 // Package verify runs a recorded session again in a daemon of its own, offline, and finds
 // the first difference (spec 7.3): agentls sessions replay --verify.
+//
+// It is the person's side of a replay (package agents/replay has the other): it connects
+// to a daemon that keeps nothing on disk, whose model, tools, hooks and servers give what
+// the recording says, makes the recorded requests one after another, answers what it is
+// asked, and compares the events. Today's agents and settings are the only thing that may
+// differ.
 package verify
 
 import (
@@ -27,7 +33,7 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// Report is what came of it.
+// Report is what came of it. Its String is for people.
 type Report struct {
 	Events     int // that were compared, and are the same up to the difference
 	Runs       int
@@ -37,6 +43,9 @@ type Report struct {
 
 // Session runs a session's requests again in a folder, with today's agents and settings,
 // and what its models, tools and person gave. config is that of the person's daemons.
+// events are those of the session, in their order, and are not changed. Errors are those
+// of the client, as a handshake that fails, or of ctx; that the session comes out
+// differently, or cannot be run again, is no error. Each request has a minute.
 func Session(ctx context.Context, config daemon.Config, folder, session string,
 	events []activity.Event) (*Report, error) {
 	r := replay.Read(events)
@@ -81,6 +90,8 @@ type person struct {
 	events []activity.Event
 }
 
+// connect starts the daemon for a folder and shakes hands with it. After an error nothing is left
+// running.
 func (p *person) connect(ctx context.Context, config daemon.Config, folder string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -108,6 +119,7 @@ func (p *person) connect(ctx context.Context, config daemon.Config, folder strin
 	return nil
 }
 
+// close ends the daemon and waits for it.
 func (p *person) close(ctx context.Context) {
 	_ = p.conn.Shutdown(ctx) // what it kept was in memory
 	_ = p.conn.Close()
@@ -172,6 +184,7 @@ func (p *person) say(ctx context.Context, run string, input []activity.ContentBl
 		new(wire.SteerResult))
 }
 
+// run begins a recorded run again, with its own id, and waits for its end.
 func (p *person) run(ctx context.Context, session string, request replay.Request) error {
 	s := request.Started
 	return p.conn.Call(ctx, wire.MethodRun, &wire.RunParams{
@@ -181,6 +194,8 @@ func (p *person) run(ctx context.Context, session string, request replay.Request
 	}, new(wire.RunResult))
 }
 
+// onNotification keeps each event. The word that there is one is sent under the mutex, so whoever
+// it wakes finds the event.
 func (p *person) onNotification(method string, params []byte) {
 	if method != wire.MethodActivity {
 		return
@@ -205,6 +220,8 @@ func (p *person) onNotification(method string, params []byte) {
 	}})
 }
 
+// onRequest answers a question as the person did; what was not asked then is refused, and shows in
+// the events as a difference.
 func (p *person) onRequest(_ context.Context, method string, params []byte) (any, error) {
 	switch method {
 	case wire.MethodConfirm:

@@ -34,7 +34,8 @@ const (
 // Bite is what happens to a process that hangs: the first time its goroutines
 // are dumped to a file, and it ends with [Code] unless a process of the same
 // person was ended so less than a minute ago; then that is only logged, and
-// looked at again the next time. It is for one goroutine.
+// looked at again the next time. It is for one goroutine. All fields but Version are
+// required.
 type Bite struct {
 	Dir     string    // where dumps and the time of the last restart are kept; made when needed
 	Version string    // of the program, for the dump
@@ -46,7 +47,10 @@ type Bite struct {
 	dumped bool
 }
 
-// Hung is told the names of what hangs, for [Watch].
+// Hung is told the names of what hangs, for [Watch]. Nothing that it does may wait for
+// what hangs: the log is waited for a second, and files are written without any lock of
+// the process. Exit ends the process without deferred calls; if it returns, as in
+// tests, so does Hung.
 func (b *Bite) Hung(names []string) {
 	what := strings.Join(names, ", ")
 	if !b.dumped {
@@ -126,6 +130,8 @@ func (b *Bite) tooSoon() time.Duration {
 // maxStamp bounds what is read of a stamp, in bytes.
 const maxStamp = 64
 
+// readStamp returns when a process was ended last. A link or another thing in its place is an
+// error.
 func readStamp(path string) (time.Time, error) {
 	text, _, err := folder.ReadPlain(path, maxStamp)
 	if err != nil {

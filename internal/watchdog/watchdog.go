@@ -10,6 +10,10 @@
 // of it, and a beat that comes late counts once: so a process that was starved,
 // stopped or suspended has no less of its time left than before, and neither a
 // busy machine nor the sleep of a laptop is a hang (REL-48).
+//
+// [Watch] runs for the life of the process, with Bite.Hung as hung. Checks are made in
+// rounds: the next one begins when all of the last have returned, so a check that hangs
+// keeps the others from being made, and is told again and again.
 package watchdog
 
 import (
@@ -30,6 +34,7 @@ const beats = 50
 
 // Check is a part of the process that must come round.
 type Check struct {
+	// For a log and a person.
 	Name string
 	// Ping returns soon while the part works. It is not called again before it
 	// has returned; a panic counts as a return.
@@ -74,6 +79,7 @@ type rounds struct {
 	pings    conc.WaitGroup // nobody waits for it: what hangs cannot be waited for
 }
 
+// start makes a check in a goroutine of its own, and notes that it is out.
 func (r *rounds) start(i int, c Check) {
 	r.out[i] = c.Name
 	r.pings.Go(func() {
@@ -102,6 +108,7 @@ func (r *rounds) wait(ctx context.Context, hung func([]string)) bool {
 	return true
 }
 
+// names returns what is out, in the order of the checks.
 func (r *rounds) names() []string {
 	var all []string
 	for _, i := range slices.Sorted(maps.Keys(r.out)) {
