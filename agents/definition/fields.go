@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/agentls/agentls/internal/spelling"
 )
 
 // maxGuesses is for how many unknown names a file gets a "did you mean".
@@ -293,7 +295,7 @@ func misspelt(name, known string) bool {
 	if short < 3 {
 		return false
 	}
-	switch Distance(name, known) {
+	switch spelling.Distance(name, known) {
 	case 0:
 		return true
 	case 1:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/spelling"
 )
 
 // State says what a file's agent is (spec 2.2, AgentInfo).
@@ -206,7 +207,7 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		}
 		last = known
 		rank := -1
-		switch d := definition.Distance(lower, known); {
+		switch d := spelling.Distance(lower, known); {
 		case (d <= 2 && 2*d <= min(len(lower), len(known))) ||
 			d <= len(lower)/3: // of a short name less than half is another
 			rank = d

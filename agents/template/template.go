@@ -28,6 +28,7 @@ import (
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/internal/fault"
 	"github.com/agentls/agentls/internal/folder"
+	"github.com/agentls/agentls/internal/spelling"
 )
 
 //go:embed builtin/*.md builtin/*.yaml
@@ -107,7 +108,7 @@ func Find(dir, name string) (Template, error) {
 			return t, nil
 		}
 	}
-	far := func(other string) int { return definition.Distance(strings.ToLower(name), other) }
+	far := func(other string) int { return spelling.Distance(strings.ToLower(name), other) }
 	near := slices.MinFunc(append(slices.Sorted(maps.Keys(aliases)), names...),
 		func(a, b string) int { return far(a) - far(b) })
 	if far(near) <= 2 {

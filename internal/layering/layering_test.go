@@ -13,7 +13,7 @@ import (
 // a package. A name that ends in /* stands for each folder below it.
 var floors = [][]string{
 	{"internal/proxy/relay"},
-	{"internal/process/helper", "internal/folder", "internal/settings"},
+	{"internal/process/helper", "internal/folder", "internal/settings", "internal/spelling"},
 	{"internal/fault", "internal/mask", "internal/watchdog", "internal/modelserver", "internal/pattern", "internal/process", "internal/dial", "internal/filelock", "internal/collector", "internal/cmd/documents"},
 	{"internal/proxy", "internal/git", "agents/condition"},
 	{"internal/sandbox", "agents/graph"},
