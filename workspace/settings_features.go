@@ -81,7 +81,7 @@ func keysBelow(path []string) []SettingsRow {
 	if generic == "hooks" {
 		var events []SettingsRow
 		row := rowOf([]string{"hooks", "*"})
-		for _, name := range hookEvents {
+		for _, name := range settings.HookEvents() {
 			events = append(events, SettingsRow{Key: "hooks." + name, Kind: row.Kind, Doc: row.Doc})
 		}
 		return events
@@ -213,7 +213,7 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 		if len(path) == 1 && path[0] == "hooks" && (name == "enabled" || name == "disabled") {
 			continue // gemini-cli's switches
 		}
-		if len(path) == 1 && path[0] == "hooks" && !slices.Contains(hookEvents, name) && name != "ToolNotification" {
+		if len(path) == 1 && path[0] == "hooks" && !slices.Contains(settings.HookEvents(), name) && name != "ToolNotification" {
 			row = nil
 		}
 		if row == nil {

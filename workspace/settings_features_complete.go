@@ -137,7 +137,7 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 		path = path[:len(path)-1]
 	}
 	row := rowOf(path)
-	if row == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(hookEvents, path[1])) {
+	if row == nil || (len(path) == 2 && path[0] == "hooks" && !slices.Contains(settings.HookEvents(), path[1])) {
 		return SettingsHover{}, false
 	}
 	h := SettingsHover{at.start, at.end, *row}

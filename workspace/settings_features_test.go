@@ -165,7 +165,7 @@ func TestCompleteSettings(t *testing.T) {
 		{`{"agents": {"overrides": {"x": {"model": "‸", "tools": {}}}}}`, "flash pro", `{"agents": {"overrides": {"x": {"model": "flash", "tools": {}}}}}`},
 		{`{"agents": {"overrides": {"x": {"tools": {"deny": ["ls", ‸]}}}}}`, "ls", `{"agents": {"overrides": {"x": {"tools": {"deny": ["ls", "ls"]}}}}}`},
 		{"{\n  // a comment ‸\n}", "", ""},
-		{`{"hooks": {‸}}`, strings.Join(hookEvents, " "), `{"hooks": {"SessionStart": []}}`},
+		{`{"hooks": {‸}}`, strings.Join(settings.HookEvents(), " "), `{"hooks": {"SessionStart": []}}`},
 		{`{"hooks": {"BeforeTool": [{"hooks": [{"type": ‸}]}]}}`, "command", `{"hooks": {"BeforeTool": [{"hooks": [{"type": "command"}]}]}}`},
 		{`{"mcpServers": {"db": {"command": "x", "‸`, "", `{"mcpServers": {"db": {"command": "x", "args": []`},
 		{`{"mcpServers": {"‸"}}`, "", ""},

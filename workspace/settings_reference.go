@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -33,13 +32,6 @@ const (
 	objectsKind = "list of objects"
 	anyKind     = "value"
 )
-
-// hookEvents are the keys of hooks (spec 9.2).
-var hookEvents = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel",
-	"BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification"}
-
-// HookEvents returns the keys that the section hooks may have.
-func HookEvents() []string { return slices.Clone(hookEvents) }
 
 // SettingsReference returns all keys that are read of a settings file, an object
 // before what is in it. The caller must not change what the rows share.

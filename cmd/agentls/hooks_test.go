@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agentls/agentls/extensions/hook"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // TestHooksHeadless: without an editor the same hooks are run, each once where it should,
@@ -35,11 +36,11 @@ func TestHooksHeadless(t *testing.T) {
 `)
 	dir, home := t.TempDir(), os.Getenv("GEMINI_HOME")
 	script := filepath.Join(home, "note.sh")
-	settings := map[string]any{}
-	for _, event := range hook.Events() {
-		settings[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "bash " + script}}}}
+	hooks := map[string]any{}
+	for _, event := range settings.HookEvents() {
+		hooks[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "bash " + script}}}}
 	}
-	raw, err := json.Marshal(map[string]any{"hooks": settings})
+	raw, err := json.Marshal(map[string]any{"hooks": hooks})
 	if err != nil {
 		t.Fatal(err)
 	}

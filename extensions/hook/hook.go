@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The events at which hooks are run.
+// The events at which hooks are run: [settings.HookEvents].
 const (
 	// The first run of a session that begins, or is begun again after its end, is
 	// about to start; matched by the source.
@@ -36,12 +36,6 @@ const (
 	// (RunFinished) or failed (Error); matched by that word.
 	Notification = "Notification"
 )
-
-// Events returns all of them. The caller owns the slice.
-func Events() []string {
-	return []string{SessionStart, SessionEnd, BeforeAgent, AfterAgent, BeforeModel, AfterModel, BeforeToolSelection,
-		BeforeTool, AfterTool, PreCompress, Notification}
-}
 
 // gates reports whether hooks of an event guard something: their failure blocks it.
 func gates(event string) bool { return strings.HasPrefix(event, "Before") }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentls/agentls/internal/sandbox"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // The time that a hook has by default and at most.
@@ -84,7 +85,7 @@ func Parse(raw []byte, project bool, lookup func(string) (string, bool)) (list [
 		if key == "ToolNotification" {
 			event = Notification
 		}
-		if !slices.Contains(Events(), event) {
+		if !slices.Contains(settings.HookEvents(), event) {
 			continue
 		}
 		var groups written

@@ -192,6 +192,15 @@ func TraceBackends() []string { return []string{"file", "console", "otlp", "lang
 // TraceEvents are what can be in a trace. The caller owns the slice.
 func TraceEvents() []string { return []string{"llm", "tool", "handoff", "guardrail", "route"} }
 
+// HookEvents are the keys of the section hooks: the events at which hooks are run
+// (spec 9.2). The caller owns the slice.
+func HookEvents() []string {
+	return []string{
+		"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel",
+		"BeforeToolSelection", "BeforeTool", "AfterTool", "PreCompress", "Notification",
+	}
+}
+
 // Defaults returns what holds where nobody says anything.
 func Defaults() Values {
 	return Values{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentls/agentls/internal/settings"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -52,7 +53,7 @@ func settingsPage() []byte {
 		}
 		if section == "hooks" {
 			p.say("Events: %s. [hooks.md](../hooks.md) says when each comes and what a hook answers.",
-				codes(workspace.HookEvents()))
+				codes(settings.HookEvents()))
 		}
 		if len(cells) > 0 {
 			slices.SortStableFunc(cells, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
@@ -132,7 +133,7 @@ func settingsSchema() ([]byte, error) {
 		describe(below(at, words[len(words)-1]), r)
 	}
 	below(root, "env")["additionalProperties"] = map[string]any{"type": "string"}
-	below(root, "hooks")["propertyNames"] = map[string]any{"enum": workspace.HookEvents()}
+	below(root, "hooks")["propertyNames"] = map[string]any{"enum": settings.HookEvents()}
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err
 }
