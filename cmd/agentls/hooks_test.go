@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentls/agentls/extensions/hook"
 	"github.com/agentls/agentls/internal/settings"
 )
 
