@@ -111,4 +111,13 @@
 //	# when no tool complete_task
 //
 // The package imports nothing of this module.
+//
+// # How it fits together
+//
+// [Parse] (or [FromRecording]) makes a [Script], [New] a [Server] that plays it once, and
+// [Transport] or an http.Server brings requests to it. Requests may come at the same time: each
+// takes the next step of its section under the server's mutex, and from there on its answer is a
+// player of its own, so a slow answer holds up no other. At the end [Server.Done] says whether all
+// was played and nothing failed. Nothing waits for real time but pauses and heartbeats, which
+// [Config] can take over.
 package modelserver

@@ -55,6 +55,8 @@ func (s *Server) embed(w http.ResponseWriter, r *Request) {
 	writeJSON(w, 200, map[string]any{"embeddings": vectors})
 }
 
+// vectorOf counts the words of a text, each at a place that its hash gives, and divides by their
+// number. Case and punctuation do not count; n ≤ 0 is the usual dimension.
 func vectorOf(text string, n int) []float64 {
 	if n <= 0 {
 		n = dimension

@@ -70,6 +70,7 @@ func (e expect) find(r *Request) (found bool, what, was string) {
 	}
 }
 
+// result looks for a tool's result, or its error, in the last message; text "" is in any.
 func (e expect) result(r *Request) (found bool, what, was string) {
 	what = "the last message has a result of " + e.name
 	if e.field == "result-error" {
@@ -95,6 +96,7 @@ func (e expect) result(r *Request) (found bool, what, was string) {
 	return found, what, strings.Join(all, "; ")
 }
 
+// media looks in the last message only.
 func (e expect) media(r *Request) bool {
 	if len(r.Messages) == 0 {
 		return false
@@ -104,6 +106,7 @@ func (e expect) media(r *Request) bool {
 	})
 }
 
+// call looks in the last message of the model, wherever it stands.
 func (e expect) call(r *Request) bool {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == "model" {

@@ -15,7 +15,8 @@ const maxRepeat = 1_000_000
 // maxLong bounds the text of a <long line, in bytes.
 const maxLong = 64 << 20
 
-// Parse reads a script. An error names the line.
+// Parse reads a script. An error names the line. Lines end with \n or \r\n. A text
+// without steps is a script that answers nothing.
 func Parse(text string) (*Script, error) {
 	p := &parser{script: &Script{sections: make([]section, 1)}}
 	for i, line := range strings.Split(text, "\n") {
@@ -35,6 +36,8 @@ func Parse(text string) (*Script, error) {
 	return p.script, nil
 }
 
+// parser reads a script line by line. What is below step is of the step that is read and is cleared
+// at its end; p.script.sections[len-1] is the section that steps go into.
 type parser struct {
 	script *Script
 	line   int
@@ -52,6 +55,7 @@ type parser struct {
 	ended     bool // nothing may follow: cut, hang, heartbeat
 }
 
+// take reads one line.
 func (p *parser) take(line string) error {
 	switch {
 	case strings.TrimSpace(line) == "":
@@ -81,6 +85,7 @@ func (p *parser) take(line string) error {
 	}
 }
 
+// when reads a condition. Several in a row belong to one section, so the first opens it.
 func (p *parser) when(text string) error {
 	c := condition{}
 	text, c.not = strings.CutPrefix(text, "no ")
@@ -113,6 +118,7 @@ func (p *parser) when(text string) error {
 	return nil
 }
 
+// begin opens a step, unless one is open.
 func (p *parser) begin() {
 	p.opened = false
 	if p.step == nil {
@@ -120,6 +126,8 @@ func (p *parser) begin() {
 	}
 }
 
+// endStep checks the step that was read, completes its answer and adds it; nothing where none is
+// open.
 func (p *parser) endStep() error {
 	s := p.step
 	if s == nil {
@@ -143,7 +151,10 @@ func (p *parser) endStep() error {
 	return nil
 }
 
-// close puts finish and usage on the last chunk of an answer that ends.
+// close puts finish and usage on the last chunk of an answer that ends. A raw answer
+// and one that breaks off get only what a line says; any other gets STOP and the usual
+// counts, as the real API sends them. Where an action that is no chunk is the last, a
+// chunk of its own carries them.
 func (p *parser) close(s *step) {
 	finish, usage := p.finish, p.usage
 	if p.ended || p.raw {
@@ -180,6 +191,7 @@ func (p *parser) close(s *step) {
 	}
 }
 
+// expect reads what stands behind > as a condition on the request.
 func (p *parser) expect(text string) error {
 	e := expect{line: p.line}
 	text, e.not = strings.CutPrefix(text, "!")
@@ -226,6 +238,7 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
+// answer reads what stands behind <.
 func (p *parser) answer(text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	if p.ended {
@@ -372,6 +385,7 @@ func (p *parser) behave(word, rest string) error {
 	return nil
 }
 
+// text adds a chunk of text, or of a thought.
 func (p *parser) text(text string, thought bool) error {
 	text, err := unescape(text)
 	if err != nil {
@@ -394,6 +408,8 @@ func (p *parser) part(part map[string]any) {
 	p.step.actions = append(p.step.actions, action{kind: chunk, parts: []json.RawMessage{marshal(part)}})
 }
 
+// call adds a call. Where the last line was one too, follows, both are in one chunk, as the real
+// API sends parallel calls.
 func (p *parser) call(rest string, follows bool) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	if name == "" {
@@ -434,6 +450,7 @@ func (p *parser) call(rest string, follows bool) error {
 	return nil
 }
 
+// counts reads the numbers of tokens. Without total it is the sum of in, out and thoughts.
 func (p *parser) counts(rest string) error {
 	p.usageSaid = true
 	if rest == "none" {

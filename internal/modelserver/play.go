@@ -39,6 +39,8 @@ type player struct {
 	buf    bytes.Buffer
 }
 
+// play writes the whole answer. It returns at its end, when the client gives up, or by a panic with
+// http.ErrAbortHandler, which breaks the connection.
 func (p *player) play() {
 	if st := p.step.status; st != nil {
 		if st.retryAfter != "" {
@@ -100,7 +102,7 @@ func (p *player) act(a action) bool {
 	}
 }
 
-// encode returns a chunk as the API writes it.
+// encode returns a chunk as the API writes it. The bytes are good until the next call.
 func (p *player) encode(a action) []byte {
 	b := &p.buf
 	b.Reset()
@@ -143,6 +145,8 @@ func (p *player) encode(a action) []byte {
 	return b.Bytes()
 }
 
+// chunk writes one, and reports whether the answer goes on. A whole answer is only kept: it is
+// written at its end.
 func (p *player) chunk(data []byte) bool {
 	p.chunks++
 	switch p.format {
@@ -162,6 +166,8 @@ func (p *player) chunk(data []byte) bool {
 	}
 }
 
+// begin writes the headers, once. They are late on purpose: an error in place of an answer, and a
+// connection that breaks before it, need none.
 func (p *player) begin() {
 	if p.began {
 		return
@@ -200,6 +206,7 @@ func (p *player) write(b []byte) bool {
 	return true
 }
 
+// flush has what was written read by the client now; nothing before the headers.
 func (p *player) flush() {
 	if !p.began {
 		return
@@ -211,6 +218,7 @@ func (p *player) flush() {
 	_ = http.NewResponseController(p.w).Flush()
 }
 
+// end completes an answer that did not break off. A limit beyond its end acts here.
 func (p *player) end() {
 	switch {
 	case p.format == whole && p.chunks > 0:
@@ -249,6 +257,7 @@ func (p *player) cut(how string) {
 	panic(http.ErrAbortHandler)
 }
 
+// sleep waits as the config says; the error is that the client gave up.
 func (p *player) sleep(d time.Duration) error {
 	if p.server.config.Sleep != nil {
 		return p.server.config.Sleep(p.ctx, d)
@@ -263,6 +272,8 @@ func (p *player) sleep(d time.Duration) error {
 	}
 }
 
+// wait tells that the gate is reached and waits until it is open; false where the client gave up.
+// What was written so far is with the client by then, so a test knows what it has seen.
 func (p *player) wait(name string) bool {
 	p.flush()
 	d := p.server.doors(name)
@@ -281,7 +292,8 @@ func (p *player) wait(name string) bool {
 }
 
 // merge returns the chunks of an answer as one: the parts of the first
-// candidates after each other, and the last of everything else.
+// candidates after each other, and the last of everything else. Chunks that are no
+// objects are left out.
 func merge(chunks []json.RawMessage) []byte {
 	if len(chunks) == 1 {
 		return chunks[0]

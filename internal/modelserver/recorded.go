@@ -8,7 +8,8 @@ import (
 // FromRecording returns a script of one step, without expectations, that gives an
 // answer as it was recorded: a line {"method": …, "response": …}, where the
 // response is one chunk or an array of them, in the shape of the API. Each
-// element is a chunk of the stream, as it stands.
+// element is a chunk of the stream, as it stands. Signatures in it are not looked for
+// in later requests.
 func FromRecording(line []byte) (*Script, error) {
 	var r struct {
 		Method   string          `json:"method"`

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Request is one request as it was received.
+// Request is one request as it was received. It is filled in by the server, and a copy
+// is given out by [Server.Requests].
 type Request struct {
 	Action   string // generateContent, streamGenerateContent, countTokens, batchEmbedContents, predict, models
 	Model    string // the id, without "models/"
@@ -37,7 +38,8 @@ type Message struct {
 	Parts []Part
 }
 
-// Part is one part of a message.
+// Part is one part of a message. One of Text, Call, Result and MimeType says what it
+// is; Thought and Signature are besides.
 type Part struct {
 	Text      string
 	Thought   bool
@@ -92,6 +94,7 @@ func (m Message) text() string {
 	return strings.Join(texts, "\n")
 }
 
+// wireRequest is what is read of a request's JSON; other keys are for [Request.Body] only.
 type wireRequest struct {
 	Contents          []wireContent `json:"contents"`
 	SystemInstruction *wireContent  `json:"systemInstruction"`
@@ -103,6 +106,7 @@ type wireRequest struct {
 	GenerateContentRequest *wireRequest `json:"generateContentRequest"` // of countTokens
 }
 
+// wireContent is a message as the API has it.
 type wireContent struct {
 	Role  string `json:"role"`
 	Parts []struct {
@@ -126,6 +130,7 @@ type wireContent struct {
 	} `json:"parts"`
 }
 
+// decode reads a body. Its errors are answers, in the real API's words where it has some.
 func (r *Request) decode(body []byte) error {
 	r.Body = body
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -170,6 +175,8 @@ func (c wireContent) message() Message {
 	return m
 }
 
+// result reads the response of a tool: the API lets it be any object, and by convention it has
+// output or error.
 func result(id, name string, response json.RawMessage) *Result {
 	r := &Result{ID: id, Name: name, Text: string(response)}
 	var fields map[string]json.RawMessage
@@ -232,7 +239,8 @@ func (r *Request) check(signed map[string]string) error {
 	return nil
 }
 
-// checkAnswers reports whether message i+1 answers each call of message i once.
+// checkAnswers reports whether message i+1 answers each call of message i once. The
+// order counts too: our client answers in that of the calls.
 func (r *Request) checkAnswers(i int, calls []*Call) error {
 	if i+1 == len(r.Messages) {
 		return fmt.Errorf("contents[%d]: function calls without function responses", i)
@@ -256,6 +264,7 @@ func (r *Request) checkAnswers(i int, calls []*Call) error {
 	return nil
 }
 
+// calls returns the calls of a message, in their order.
 func (m Message) calls() []*Call {
 	var calls []*Call
 	for _, p := range m.Parts {

@@ -10,12 +10,15 @@ type Script struct {
 	sections []section // the first has no conditions: the steps before any "# when"
 }
 
+// section is a conversation of its own: its steps are played in their order, whatever becomes of
+// the others.
 type section struct {
 	line  int // where it begins; 0 for the first
 	when  []condition
 	steps []step
 }
 
+// condition is a line "# when".
 type condition struct {
 	field string // system, model, input, history, tool
 	text  string
@@ -31,6 +34,7 @@ type step struct {
 	manner
 }
 
+// expect is a line that begins with >; field says which others count.
 type expect struct {
 	line  int
 	not   bool
@@ -40,6 +44,7 @@ type expect struct {
 	n     int
 }
 
+// status is an answer that is an error: body is the JSON of the real API's error.
 type status struct {
 	code       int
 	body       json.RawMessage
@@ -61,6 +66,7 @@ type action struct {
 	d        time.Duration   // pause, heartbeat
 }
 
+// kind is what an action does.
 type kind uint8
 
 const (
@@ -87,7 +93,8 @@ func (s *Script) Steps() int {
 }
 
 // Join returns the scripts as one: the steps before their sections after each
-// other, then all sections in order.
+// other, then all sections in order. Steps of sections stay with their sections, also
+// where two have the same conditions: then those of the first alone are played.
 func Join(scripts ...*Script) *Script {
 	all := &Script{sections: make([]section, 1)}
 	for _, s := range scripts {

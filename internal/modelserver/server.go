@@ -17,7 +17,8 @@ import (
 // maxBody is the largest request that is read, in bytes.
 const maxBody = 64 << 20
 
-// Config is what a [Server] is made of.
+// Config is what a [Server] is made of. The zero Config is a server that answers
+// questions with failures and takes any key.
 type Config struct {
 	Script *Script // what is played; nil answers every question with a failure
 	// Key is the API key that a client must send; "" takes any but none.
@@ -49,12 +50,15 @@ type Server struct {
 	gates    map[string]*doors
 }
 
+// doors are a gate; the flags, guarded by the server's mutex, keep its channels from being closed
+// twice.
 type doors struct {
 	open, reached     chan struct{}
 	opened, isReached bool
 }
 
-// New returns a server at the beginning of its script.
+// New returns a server at the beginning of its script. It starts nothing, and nothing
+// needs to be closed. The clock begins now.
 func New(config Config) *Server {
 	if config.Script == nil {
 		config.Script = &Script{sections: make([]section, 1)}
@@ -75,7 +79,8 @@ func New(config Config) *Server {
 }
 
 // Requests returns what was received so far, in order of arrival. The values
-// are copies; what they refer to must not be changed.
+// are copies; what they refer to must not be changed. Of one whose answer goes on
+// Answered and Written are 0.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +92,7 @@ func (s *Server) Requests() []Request {
 }
 
 // Failures returns what clients did against the script or the API, each with
-// the line of the script.
+// the line of the script. Each was answered with 400 as well.
 func (s *Server) Failures() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +100,8 @@ func (s *Server) Failures() []string {
 }
 
 // Done returns an error that lists the failures and the steps that were not
-// played; nil if the script is played out and nothing failed.
+// played; nil if the script is played out and nothing failed. It does not wait: ask it
+// when the client has ended.
 func (s *Server) Done() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +118,8 @@ func (s *Server) Done() error {
 	return errors.Join(all...)
 }
 
-// Open opens a gate of the script, for all that wait and will wait at it.
+// Open opens a gate of the script, for all that wait and will wait at it. It may be
+// opened before anybody comes to it, and twice.
 func (s *Server) Open(gate string) {
 	d := s.doors(gate)
 	s.mu.Lock()
@@ -123,9 +130,11 @@ func (s *Server) Open(gate string) {
 	}
 }
 
-// GateReached returns a channel that is closed when an answer has come to a gate.
+// GateReached returns a channel that is closed when an answer has come to a gate. The
+// script need not have the gate: then it is never closed.
 func (s *Server) GateReached(gate string) <-chan struct{} { return s.doors(gate).reached }
 
+// doors returns a gate, which exists from when anybody first asks for it.
 func (s *Server) doors(gate string) *doors {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +146,8 @@ func (s *Server) doors(gate string) *doors {
 	return d
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request. It returns when the answer is written, has been broken
+// off on purpose (a panic with http.ErrAbortHandler), or the client has given up.
 func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r := &Request{Section: -1}
 	path := strings.TrimPrefix(q.URL.Path, "/")
@@ -225,6 +235,7 @@ func (s *Server) admit(w http.ResponseWriter, q *http.Request, r *Request) bool 
 	return false
 }
 
+// models answers the list of models, or one of them.
 func (s *Server) models(w http.ResponseWriter, path string) {
 	describe := func(id string) map[string]any {
 		return map[string]any{"name": "models/" + id, "version": "001", "displayName": id,
@@ -247,6 +258,7 @@ func (s *Server) models(w http.ResponseWriter, path string) {
 	writeJSON(w, 200, describe(id))
 }
 
+// since is the time since the server was made; 0 without a clock.
 func (s *Server) since() time.Duration {
 	if s.config.Now == nil {
 		return 0
@@ -254,6 +266,7 @@ func (s *Server) since() time.Duration {
 	return s.config.Now().Sub(s.start)
 }
 
+// note adds a request to those that were received. Whoever changes it afterwards holds the mutex.
 func (s *Server) note(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,12 +274,14 @@ func (s *Server) note(r *Request) {
 	s.requests = append(s.requests, r)
 }
 
+// recordAnswer notes when an answer ended.
 func (s *Server) recordAnswer(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Answered = s.since()
 }
 
+// recordWritten notes how long an answer's body was.
 func (s *Server) recordWritten(r *Request, p *player) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +290,9 @@ func (s *Server) recordWritten(r *Request, p *player) {
 	}
 }
 
-// take notes a request and returns the step that answers it.
+// take notes a request and returns the step that answers it. A step is used up by a
+// request that does not hold, too. What the real API refuses is looked for first, so
+// that a wrong conversation is told as such.
 func (s *Server) take(r *Request) (step, error) {
 	s.note(r)
 	s.mu.Lock()
@@ -345,6 +362,7 @@ func (s *Server) sign(st step) {
 	}
 }
 
+// writeJSON answers with a value.
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(code)
@@ -352,6 +370,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	_, _ = w.Write(marshal(v))
 }
 
+// writeError answers with an error in the shape of the real API's.
 func writeError(w http.ResponseWriter, code int, message string, details []any) {
 	e := map[string]any{"code": code, "message": message, "status": statusName(code)}
 	if details != nil {

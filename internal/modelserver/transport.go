@@ -15,7 +15,8 @@ const pipeSize = 64 << 10
 
 // Local is an [http.RoundTripper] that answers requests with a handler in this
 // process, without a port. An answer can be read as it is written; a handler
-// sees its request's context end when the client gives up or closes the body.
+// sees its request's context end when the client gives up or closes the body. It is
+// safe for concurrent use, and has nothing to close.
 type Local struct {
 	handler http.Handler
 	running sync.WaitGroup
@@ -27,10 +28,12 @@ type Local struct {
 // as that of a server does.
 func Transport(h http.Handler) *Local { return &Local{handler: h} }
 
-// Wait returns when no handler is running any more.
+// Wait returns when no handler is running any more. Bodies that nobody has closed or
+// read to their end may keep one running.
 func (l *Local) Wait() { l.running.Wait() }
 
-// RoundTrip implements [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper]. It returns when the handler has written its
+// headers, or with the error of q's context. The caller closes the body, as ever.
 func (l *Local) RoundTrip(q *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(q.Context())
 	if err := ctx.Err(); err != nil {
@@ -129,6 +132,8 @@ func (w *localWriter) Write(b []byte) (int, error) {
 // Flush implements [http.Flusher]: what is written can be read already.
 func (w *localWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
+// finish ends an answer: with err as what the reader gets, or in place of the headers where there
+// are none yet.
 func (w *localWriter) finish(err error) {
 	if w.code == 0 && err != nil {
 		w.code, w.err = http.StatusBadGateway, err
@@ -142,6 +147,7 @@ func (w *localWriter) finish(err error) {
 	w.pipe.end(err)
 }
 
+// localBody is the client's side of an answer.
 type localBody struct {
 	pipe  *pipe
 	close func()
@@ -171,6 +177,7 @@ func newPipe() *pipe {
 	return p
 }
 
+// write waits while pipeSize bytes are unread; its error is that the reader is gone.
 func (p *pipe) write(b []byte) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,6 +196,7 @@ func (p *pipe) write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// read waits for data. After breakOff data is lost at once; after end the rest is read first.
 func (p *pipe) read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,6 +214,7 @@ func (p *pipe) read(b []byte) (int, error) {
 	return n, nil
 }
 
+// end says that no more is written; err is what a reader gets behind the data.
 func (p *pipe) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,6 +222,7 @@ func (p *pipe) end(err error) {
 	p.moved.Broadcast()
 }
 
+// breakOff wakes both sides and fails them with err; the first err counts.
 func (p *pipe) breakOff(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

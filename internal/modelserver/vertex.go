@@ -43,17 +43,19 @@ func (s *Server) grant(w http.ResponseWriter, q *http.Request) {
 	writeJSON(w, 200, map[string]any{"access_token": given, "token_type": "Bearer", "expires_in": 3600})
 }
 
+// tokenName is the nth token that was given, from 1.
 func tokenName(n int) string { return fmt.Sprintf("token-%d-of-the-script", n) }
 
 // Grants returns the requests for a token that were received so far: the fields
-// of each form.
+// of each form. Refused ones are among them.
 func (s *Server) Grants() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.grants)
 }
 
-// Revoke has the tokens that were given so far refused.
+// Revoke has the tokens that were given so far refused. A client that asks for another
+// one gets one that is good.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

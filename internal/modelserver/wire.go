@@ -28,13 +28,16 @@ type limit struct {
 var styles = []string{"lf", "nospace", "bom", "comments", "fields", "lines", "comma", "done"}
 
 // Cut returns the script with the connection breaking after n bytes of the body
-// of each answer, or at its end if it is shorter.
+// of each answer, or at its end if it is shorter. s itself does not change; a limit of
+// its steps is replaced.
 func (s *Script) Cut(n int) *Script { return s.limitTo(limit{at: n}) }
 
 // Stall returns the script with nothing more coming after n bytes of the body of
-// each answer, or after its end if it is shorter, until the client gives up.
+// each answer, or after its end if it is shorter, until the client gives up. s itself
+// does not change.
 func (s *Script) Stall(n int) *Script { return s.limitTo(limit{at: n, stall: true}) }
 
+// limitTo returns a copy in which each step has this limit.
 func (s *Script) limitTo(l limit) *Script {
 	all := &Script{sections: slices.Clone(s.sections)}
 	for i := range all.sections {
@@ -127,6 +130,7 @@ func (m *manner) first() string {
 	return ""
 }
 
+// last is what stands behind the last event.
 func (m *manner) last() string {
 	if slices.Contains(m.wire, "done") {
 		return string(m.event([]byte("[DONE]")))
@@ -134,7 +138,8 @@ func (m *manner) last() string {
 	return ""
 }
 
-// counted passes the bytes of a body on, up to the limit.
+// counted passes the bytes of a body on, up to the limit. With gzip it counts
+// compressed bytes, since the limit is one of what the client gets.
 type counted struct {
 	p  *player
 	to io.Writer
