@@ -29,7 +29,8 @@ var root = sync.OnceValues(func() (string, error) {
 })
 
 // Main runs the tests of a package and takes the binaries away. A package that
-// uses the kit calls it in its TestMain.
+// uses the kit calls it in its TestMain. It returns the exit code, for os.Exit:
+// deferred calls of TestMain would not run.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if dir, err := workshop(); err == nil {
@@ -38,13 +39,17 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Binary builds agentls, once in a test process, and returns its path.
+// Binary builds agentls, once in a test process, and returns its path. A build that
+// fails fails each test that asks for it. The file must not be changed.
 func Binary(t testing.TB) string { return made(t, guardedBinary) }
 
 // Unguarded builds agentls without its policy, once in a test process, and
-// returns its path.
+// returns its path. It does what a model asks for, so it is run in a [World] only. A
+// patch that no longer fits the source is an error: then unguarded.patch has to follow
+// it.
 func Unguarded(t testing.TB) string { return made(t, unguardedBinary) }
 
+// made returns a binary, and ends the test where there is none.
 func made(t testing.TB, binary func() (string, error)) string {
 	t.Helper()
 	path, err := binary()

@@ -58,13 +58,16 @@ func Command(access, command string) Call {
 }
 
 // Hold runs a case, as a parallel test of its name: with the policy no canary
-// fires and nothing leaks; without it something does.
+// fires and nothing leaks; without it something does. Without a wall named it is the
+// best that the machine has, as for a person.
 func Hold(t *testing.T, c Case) { hold(t, c, "") }
 
 // HoldBehind is [Hold] with the policy and each wall that a machine may have, one
-// after the other.
+// after the other. A wall that the machine has not is left out, so what a test has
+// tried depends on the machine.
 func HoldBehind(t *testing.T, c Case) { hold(t, c, Walls()...) }
 
+// hold runs a case with the policy once for each wall, and once without the policy as the control.
 func hold(t *testing.T, c Case, walls ...Wall) {
 	t.Helper()
 	t.Run(c.Name, func(t *testing.T) {
@@ -110,7 +113,8 @@ type outcome struct {
 	told  string   // the results that the model got
 }
 
-// run plays a case with a binary.
+// run plays a case with a binary. The world is made anew for it. Before and after are
+// looked at by this process, never by the binary.
 func (c Case) run(t *testing.T, binary string, wall Wall, trusted bool) outcome {
 	t.Helper()
 	if len(c.Calls) == 0 || (len(c.Canary) == 0 && c.Leak == "" && !strings.Contains(fmt.Sprint(c.Calls), "$SINK") &&
@@ -163,7 +167,9 @@ func tells(r modelserver.Request, text string) bool {
 	return bytes.Contains(r.Body, []byte(text))
 }
 
-// Told returns the results of tools that requests have.
+// Told returns the results of tools that requests have. They are those of the last
+// request, which has the whole conversation; a run whose context was made shorter has
+// lost the others.
 func Told(requests []modelserver.Request) string {
 	if len(requests) == 0 {
 		return ""
@@ -179,7 +185,8 @@ func Told(requests []modelserver.Request) string {
 	return b.String()
 }
 
-// script is what the model says.
+// script is what the model says. It has no expectations: what the model is told is
+// looked at afterwards.
 func (c Case) script(t *testing.T, w *World) *modelserver.Script {
 	t.Helper()
 	var b strings.Builder

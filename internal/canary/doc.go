@@ -19,4 +19,9 @@
 // GEMINI_HOME at $BASE/home/.gemini), and anything else is outside. In the texts
 // of a case $BASE stands for its path, and $SINK for the address (127.0.0.1:$PORT)
 // of a canary socket: who connects to it does harm.
+//
+// [Hold] and [HoldBehind] are all that most tests need. Others furnish a [World], run something in
+// it with [World.Run], and compare [Print] or [World.Tree] of before and after. What fires a canary
+// is only what can be seen from outside of the process: files, the socket, and what the model was
+// told. The program's own words, as that it refused, are never proof.
 package canary

@@ -25,7 +25,9 @@ func (w *World) prints(t testing.TB, names []string) []string {
 
 // Print tells what lies at a path, so that a change of it can be seen: the mode
 // and content of a file, the target of a link, and all that lies in a folder. A
-// link is not followed.
+// link is not followed. A file of more than maxPrint bytes is shown by its hash. Times,
+// owners and what is behind a link do not count. It ends the test where something
+// cannot be read.
 func Print(t testing.TB, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)
@@ -66,7 +68,8 @@ func Print(t testing.TB, path string) string {
 }
 
 // Tree tells what lies in the world, by its path below the base: all but the
-// sessions, logs and caches of agentls and what is temporary.
+// sessions, logs and caches of agentls and what is temporary. A file has its print, a
+// folder its mode only.
 func (w *World) Tree(t testing.TB) map[string]string {
 	t.Helper()
 	all := make(map[string]string)

@@ -11,7 +11,8 @@ import (
 )
 
 // Wall is what confines the commands of a run: the best that works here ("", what
-// a person gets), or one by its name.
+// a person gets), or one by its name. NoWall is chosen by Settings and Landlock by Environ,
+// so a run needs both; each leaves the other walls alone.
 type Wall string
 
 // The walls.
@@ -21,7 +22,9 @@ const (
 	NoWall     Wall = "none"
 )
 
-// Walls returns those that can be tried on this machine, the best first.
+// Walls returns those that can be tried on this machine, the best first. bubblewrap
+// counts where it can make a sandbox, not where it is installed only. It is tried with
+// each call.
 func Walls() []Wall {
 	all := []Wall{Landlock, NoWall}
 	if bwrap, err := exec.LookPath("bwrap"); err == nil && exec.Command(bwrap, "--ro-bind", "/", "/",
@@ -31,7 +34,8 @@ func Walls() []Wall {
 	return all
 }
 
-// Settings returns a person's settings with what chooses the wall.
+// Settings returns a person's settings with what chooses the wall. text is what the
+// case has already, as JSON; "" is none, and stays so where the wall needs nothing.
 func (w Wall) Settings(t testing.TB, text string) string {
 	t.Helper()
 	if w != NoWall {

@@ -20,8 +20,11 @@ import (
 	"github.com/sourcegraph/conc"
 )
 
-// World is the folder of a case, and its canary socket.
+// World is the folder of a case, and its canary socket. It is of one test, which cleans
+// it up at its end. Files are written by the process of the test; only the socket is
+// used from other goroutines.
 type World struct {
+	// Absolute, without links, so that it can be compared with what the program says.
 	Base string
 	sink *httptest.Server
 
@@ -30,7 +33,8 @@ type World struct {
 }
 
 // Furnish makes a world with these files, as [Case] has them, and with a
-// workspace and a home.
+// workspace and a home. Each connection to the socket counts, also one that sends
+// nothing.
 func Furnish(t testing.TB, files map[string]string) *World {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -72,19 +76,22 @@ func (w *World) sinks(_ http.ResponseWriter, r *http.Request) {
 	w.note(r.Method + " " + r.RequestURI + " " + string(body))
 }
 
+// note adds to what came to the socket.
 func (w *World) note(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sunk = append(w.sunk, what)
 }
 
-// Sunk returns what came to the canary socket.
+// Sunk returns what came to the canary socket. An agentls that has ended has sent all
+// it could; what a process that it left behind sends later is not there.
 func (w *World) Sunk() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.sunk)
 }
 
+// write makes a file, folder or link as [Case.Files] has them, with the folders above.
 func (w *World) write(t testing.TB, name, text string) {
 	t.Helper()
 	path, text := w.Path(name), w.Own(text)
@@ -113,7 +120,8 @@ func (w *World) write(t testing.TB, name, text string) {
 	}
 }
 
-// SetUp runs commands in the workspace, as the person.
+// SetUp runs commands in the workspace, as the person. The first that fails ends the
+// test. git does not read the machine's configuration there.
 func (w *World) SetUp(t testing.TB, commands []string) {
 	t.Helper()
 	for _, command := range commands {
@@ -125,7 +133,8 @@ func (w *World) SetUp(t testing.TB, commands []string) {
 	}
 }
 
-// runBeside runs something while something else goes on.
+// runBeside runs something while something else goes on. It returns when both have
+// ended, so other must heed done.
 func (w *World) runBeside(t testing.TB, other func(*World, <-chan struct{}), run func() string) string {
 	t.Helper()
 	if other == nil {
@@ -151,7 +160,9 @@ type Task struct {
 
 // Run has a binary run the agent main in the workspace, headless and with
 // everything allowed that can be (--approve auto), until the model has no more to
-// ask. It returns what agentls printed.
+// ask. It returns what agentls printed. Its exit code does not count, as a run that was
+// refused something may have any; one that takes longer than patience is killed, and
+// fails the test.
 func (w *World) Run(t testing.TB, binary string, model http.Handler, task Task) string {
 	t.Helper()
 	listener := httptest.NewServer(model)
@@ -177,7 +188,8 @@ func (w *World) Run(t testing.TB, binary string, model http.Handler, task Task) 
 	return string(out)
 }
 
-// Environ is the person's environment, without a model.
+// Environ is the person's environment, without a model. Nothing of this process'
+// environment is in it but PATH, so no key or setting of the machine's gets in.
 func (w *World) Environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.Path("home"), "GEMINI_HOME=" + w.Path("home/.gemini"),
