@@ -118,6 +118,8 @@ func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot,
 }
 
 // undoLast also says what it did, in one line.
+// It goes back from the newest run to the first that still has changes; a session
+// without any is no error.
 func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot,
 	session string) (*wire.ChangesResolveResult, string, error) {
 	_, runs, err := h.daemon.Agents.Session(session)
@@ -144,6 +146,7 @@ func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot,
 }
 
 // undone says in one line what became of a run's changes.
+// Of a file only whole undoing counts as undone.
 func undone(agent string, r *wire.ChangesResolveResult) string {
 	var back, left []string
 	for _, f := range r.Files {

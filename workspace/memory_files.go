@@ -92,6 +92,8 @@ func ReadMemory(ctx context.Context, q MemoryQuery) Memory {
 }
 
 // folders returns the folders whose files may hold, outermost first.
+// Above the workspace folder only those within the person's folder count, below it
+// those on the way to the file that it is about.
 func (q MemoryQuery) folders() []string {
 	if q.Folder == "" {
 		return nil

@@ -221,6 +221,8 @@ func (s *lineScanner) offset(p Position, e Encoding) (int, error) {
 }
 
 // columnOffset returns the byte in line at which character units is.
+// Behind the end of the line it is the end; within a character, where that
+// begins.
 func columnOffset(line string, units uint32, e Encoding) int {
 	want := uint64(units)
 	if e == UTF8 {

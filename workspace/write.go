@@ -106,6 +106,8 @@ func (d *Disk) Delete(ctx context.Context, name string, seen Digest) error {
 }
 
 // create makes a file that must not be there.
+// One that is there is the error of exists, also where it came just now: the new
+// file never takes another's place.
 func (d *Disk) create(ctx context.Context, op string, p *place, write Write) (*Text, error) {
 	if p.info != nil {
 		if err := d.regular(op, p); err != nil {

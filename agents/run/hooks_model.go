@@ -300,6 +300,8 @@ func withText(m model.Message, text string) model.Message {
 }
 
 // answerOfHook is an answer that a hook gives in the model's place.
+// It is told and logged as a model's would be, and counts no tokens. The error is an errHook:
+// what the hook gave cannot be read, or has no text.
 func (r *runner) answerOfHook(raw json.RawMessage) (*model.Answer, error) {
 	var h hookResponse
 	err := json.Unmarshal(raw, &h)

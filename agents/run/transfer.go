@@ -123,6 +123,8 @@ func (t *transfer) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) (*
 var anyArgs = tool.NewSchema(json.RawMessage(`{"type":"object"}`), nil)
 
 // pass accepts the first transfer of a batch that passes all checks.
+// It only notes where control goes (r.done): the run ends with its turn, and the
+// handoff is told then. Words of the person that came meanwhile have to be read first.
 func (t *transfer) pass(args json.RawMessage) (*tool.Result, error) {
 	r := t.r
 	r.mu.Lock()

@@ -128,6 +128,8 @@ func sameRange(a, b *activity.EditorContext) bool {
 }
 
 // selection returns the selected lines, each with its number in the file.
+// Beyond maxSelection characters the rest is only counted, and a line is cut at
+// maxSelected.
 func selection(c *activity.EditorContext) []string {
 	out := []string{"selection" + lineRange(", ", c.Selection) + ":"}
 	if c.Text == "" {

@@ -112,6 +112,7 @@ func (s *Store) AgentOf(id string) string {
 }
 
 // skim reads the log of a session that is not open whole.
+// An id that there is not is the error of unknown; damage is told in Info.Problem.
 func (s *Store) skim(id string) (Info, []Run, error) {
 	var t totals
 	sum, err := (&activity.Skimmer{Types: totalled, Files: s.cfg.Files,

@@ -107,6 +107,8 @@ func (s *Session) Context(id string) []model.Message {
 }
 
 // gather reads the results that lie in blobs into a message.
+// The message's parts are copied before they are changed, since views and marks share
+// them. A blob that is lost is told to the model in its place.
 func (s *Session) gather(id string, m *model.Message) {
 	copied := false
 	for i, p := range m.Parts {

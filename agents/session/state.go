@@ -143,6 +143,8 @@ func statusOf(reason activity.Reason, goesOn bool) string {
 }
 
 // setVariable gives a key a value; nil removes it.
+// s.mu is held. While marks are warm it is noted what the key had, so that a rewind can
+// bring it back.
 func (s *Session) setVariable(seq uint64, key stateKey, to *variable) {
 	st := &s.state
 	var had *variable

@@ -64,7 +64,9 @@ func (s *Store) valuesOf(key string) *values {
 	return nil
 }
 
-// load returns the values, which the caller must not change.
+// load returns the values in a map of the caller's own. A file that is not there
+// has none; one that is not understood is fault.Unavailable, so that nobody
+// writes over it.
 func (v *values) load() (map[string]Value, error) {
 	if v.file == "" {
 		v.mu.Lock()

@@ -279,6 +279,8 @@ func (p *parser) value(depth int) (any, error) {
 }
 
 // object reads the rest of an object, whose brace was read.
+// A key that is there twice is refused: what a person is shown and what a tool reads
+// could differ.
 func (p *parser) object(depth int) (any, error) {
 	object := make(map[string]any)
 	for p.dec.More() {

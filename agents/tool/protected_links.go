@@ -81,6 +81,8 @@ func meaningOfLinks(env *Env, path string, info fs.FileInfo) meaning {
 }
 
 // look takes in what is known, and what lies beside path.
+// Home is looked through once, the folders around path each time, and
+// maxLinkPlaces bounds all of it.
 func (p *places) look(env *Env, path string) {
 	if p.known == nil {
 		p.known, p.folders, p.left = make(map[fileID]meaning), make(map[string]bool), maxLinkPlaces

@@ -124,6 +124,7 @@ func fromRight(c rune) bool {
 }
 
 // foldingRange serves textDocument/foldingRange. All of it are whole lines.
+// There are no more than the client can take, the first ones.
 func (h *Handlers) foldingRange(_ context.Context, s *workspace.Snapshot,
 	p *protocol.FoldingRangeParams) ([]protocol.FoldingRange, error) {
 	f, ok := h.QueryFiles(s).file(p.TextDocument.URI)

@@ -147,6 +147,8 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 }
 
 // explainHooks returns the hooks of a folder for explanations.
+// A hook that cannot be run, or that waits for an approval, is among them as not known,
+// with why.
 func (b *daemon) explainHooks(folder string) []explanation.Reference {
 	var list []explanation.Reference
 	for _, c := range b.Hooks {

@@ -22,6 +22,8 @@ import (
 )
 
 // newServers returns the MCP servers of this daemon; none runs.
+// What it is given asks for settings and trust each time, so that a change of them
+// holds at once.
 func (b *daemon) newServers() *mcp.Servers {
 	walls := b.newWalls()
 	return mcp.New(b.ctx, mcp.Config{

@@ -178,6 +178,8 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 }
 
 // pendingQuarantine returns what quarantine would move or put back.
+// now are the protected places as they are now, nil for those of the start. The paths
+// are sorted, each once; nothing is changed.
 func (b *Box) pendingQuarantine(now []string) []string {
 	if now == nil {
 		now = b.spec.Protected

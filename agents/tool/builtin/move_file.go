@@ -120,6 +120,7 @@ func sameWay(env *tool.Env, path string, was tool.Place) error {
 }
 
 // planDelete plans a deletion; the person is shown what the file holds.
+// A file that is another, or elsewhere, when the call is done is not deleted.
 func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan, error) {
 	l, err := newLeaving(ctx, tool.Together(env), args.FilePath)
 	if err != nil {

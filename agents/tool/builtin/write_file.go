@@ -193,6 +193,7 @@ type verdict struct {
 }
 
 // judge says how risky it is to make the file's text new.
+// What the file had already is not held against the change.
 func (c *change) judge(text string) verdict {
 	v := verdict{risk: tool.Low, why: "changes a file", ordinary: true}
 	if c.old == nil {
