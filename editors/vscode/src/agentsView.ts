@@ -2,10 +2,13 @@ import * as vscode from "vscode";
 import { type Parts, talk } from "./commands";
 import type { AgentInfo, Problem } from "./protocol";
 import { messageOf, rowsOf } from "./server";
-import { plural } from "./words";
+import { fileName, plural } from "./words";
 
 /** A row of the Agents view: a scope with its agents, or an agent. */
 type Node = { scope: string; agents: AgentInfo[] } | AgentInfo;
+
+/** The scheme of the texts that a review compares. */
+const reviewed = "agents-reviewed";
 
 const scopes: Record<string, string> = {
 	project: "This Project",
@@ -39,6 +42,8 @@ const colours: Record<string, string> = {
 export class AgentsView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
 	private readonly changed = new vscode.EventEmitter<void>();
 	private readonly subscriptions: vscode.Disposable[] = [];
+	private readonly texts = new Map<string, string>(); // what reviews show, by URI
+	private readonly reviewed = new vscode.EventEmitter<vscode.Uri>();
 	readonly onDidChangeTreeData = this.changed.event;
 
 	constructor(private readonly parts: Parts) {
@@ -55,6 +60,11 @@ export class AgentsView implements vscode.TreeDataProvider<Node>, vscode.Disposa
 			});
 		this.subscriptions.push(
 			view,
+			this.reviewed,
+			vscode.workspace.registerTextDocumentContentProvider(reviewed, {
+				onDidChange: this.reviewed.event,
+				provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "",
+			}),
 			server.onStart(() => this.changed.fire()),
 			server.onAgents(() => this.changed.fire()),
 			server.onEnd(() => this.changed.fire()),
@@ -148,11 +158,24 @@ export class AgentsView implements vscode.TreeDataProvider<Node>, vscode.Disposa
 			await vscode.commands.executeCommand("agentls.trustWorkspace");
 			return;
 		}
-		const uri = vscode.Uri.parse(agent.uri);
-		await vscode.window.showTextDocument(uri);
-		const message = `${agent.name} changed since you approved it. Approve it as it is now?`;
-		if ((await vscode.window.showWarningMessage(message, "Approve")) === "Approve") {
-			await this.parts.server.request("agents/trust", { uri: agent.uri, trusted: true });
+		const { items } = await this.parts.server.request("agents/trust/get", { uri: agent.uri, items: true, texts: true });
+		const item = items?.[0];
+		const file = vscode.Uri.parse(agent.uri);
+		if (item?.before) {
+			// Both as the server has them: the file may be open with changes that are not saved.
+			const [was, is] = [item.before, item.text ?? ""].map((text, i) => {
+				const uri = file.with({ scheme: reviewed, query: String(i) });
+				this.texts.set(uri.toString(), text);
+				this.reviewed.fire(uri);
+				return uri;
+			});
+			await vscode.commands.executeCommand("vscode.diff", was, is, `${fileName(agent.uri)} (since you approved it)`, { preview: true });
+		} else {
+			await vscode.window.showTextDocument(file);
+		}
+		const what = item?.state === "new" ? "was not there when you trusted its folder" : "changed since you approved it";
+		if ((await vscode.window.showWarningMessage(`${agent.name} ${what}. Approve it as it is now?`, "Approve")) === "Approve") {
+			await this.parts.server.request("agents/trust", { uri: agent.uri, trusted: true, ...(item?.digest ? { digest: item.digest } : {}) });
 		}
 	}
 
