@@ -277,7 +277,11 @@ func (s *Settings) read(l *layer, k *settingKey) {
 	}
 	for _, v := range l.valuesAt(path) {
 		if err := k.set(v, l.origin(v), s.Origins); err != nil {
-			s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; it is ignored", k.key, err))
+			then := "it is ignored"
+			if k.insteadOfBad != "" {
+				then = "until that is corrected it is " + k.insteadOfBad
+			}
+			s.Problems = append(s.Problems, l.problem(v.StartOffset, k.key, "%s %s; %s", k.key, err, then))
 		}
 	}
 }

@@ -163,7 +163,6 @@ func (k *settingKey) set(v *hujson.Value, origin settings.Origin, origins map[st
 	case *string:
 		if err != nil && k.insteadOfBad != "" {
 			*at, origins[k.key] = k.insteadOfBad, origin
-			return fmt.Errorf("%w; until then it is %s", err, k.insteadOfBad)
 		}
 	case *[]string:
 		if readable := stringsIn(v); err != nil && k.joined && len(readable) > 0 {

@@ -43,3 +43,10 @@ func TestFailuresWithoutContent(t *testing.T) {
 		t.Errorf("%d failures", failed)
 	}
 }
+
+// TestAQuestionWithoutAnAnswer: it is told as that.
+func TestAQuestionWithoutAnAnswer(t *testing.T) {
+	if got := (Moment{Span: &Span{Kind: Confirmation, Name: "bash"}}).step(); got != "? bash: no answer" {
+		t.Errorf("%q", got)
+	}
+}

@@ -127,7 +127,7 @@ func (m Moment) step() string {
 	case Route:
 		return "[route] " + cmp.Or(said("text"), m.Name)
 	case Confirmation:
-		return fmt.Sprintf("? %s: %v", m.Name, cmp.Or(fmt.Sprint(m.Details.Get("outcome")), "no answer"))
+		return fmt.Sprintf("? %s: %s", m.Name, cmp.Or(said("outcome"), "no answer"))
 	case Hook:
 		return fmt.Sprintf("[%s] Hook: %s %v", m.Agent, m.Name, m.Details.Get("decision"))
 	}

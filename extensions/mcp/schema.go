@@ -3,6 +3,8 @@ package mcp
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -103,7 +105,8 @@ func (c *cleaner) schema(in any, depth int) map[string]any {
 		out = c.schema(target, depth+1)
 		delete(c.open, ref)
 	}
-	for word, value := range object {
+	for _, word := range slices.Sorted(maps.Keys(object)) { // the same for each run: what a provider caches begins with it
+		value := object[word]
 		switch {
 		case c.err != nil:
 			return out

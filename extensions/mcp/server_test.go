@@ -65,6 +65,8 @@ func TestSEC104Schemas(t *testing.T) {
 			`{"properties":{"a":{},"b":{"type":["string","null"]},"c":{"anyOf":[{"type":"string"},{}]}},"type":"object"}`},
 		{`{"allOf":[{"properties":{"a":{"type":"string"}}},{"required":["a"]}]}`, `{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}`},
 		{`{"properties":{"x":{"$ref":"#/$defs/a"},"y":{"$ref":"#/$defs/a"},"z":{"$ref":"#/$defs/a"}},"$defs":{"a":{"enum":["` + strings.Repeat("x", maxSchema/2) + `"]}}}`, ""},
+		{`{"properties":{"a":{"const":"k","enum":["l"]},"b":{"const":"k","enum":["l"]},"c":{"const":"k","enum":["l"]},"d":{"const":"k","enum":["l"]},"e":{"const":"k","enum":["l"]},"f":{"const":"k","enum":["l"]},"g":{"const":"k","enum":["l"]},"h":{"const":"k","enum":["l"]}}}`, // each time the same: a provider caches what begins with it
+			`{"properties":{"a":{"enum":["l"]},"b":{"enum":["l"]},"c":{"enum":["l"]},"d":{"enum":["l"]},"e":{"enum":["l"]},"f":{"enum":["l"]},"g":{"enum":["l"]},"h":{"enum":["l"]}},"type":"object"}`},
 		{deep, ""}, {wide, ""}, {`{"type":"array"}`, ""}, {`[]`, ""}, {`{"a":1,"a":2}`, ""}, {`{"x":"` + strings.Repeat("x", maxSchema) + `"}`, ""},
 	} {
 		got, err := cleanSchema([]byte(c.in))

@@ -100,3 +100,12 @@ func TestCallsThatWaitAreCounted(t *testing.T) {
 	<-again
 	q.Close()
 }
+
+// TestSEC80ASubjectIsEscaped: the name of a call that is no tool's is the model's.
+func TestSEC80ASubjectIsEscaped(t *testing.T) {
+	for _, args := range []string{`{}`, `{"command":"ls \u001b[2J"}`} {
+		if s := Subject(call("1", "no\x1b[2J", args, activity.Failed, "")); strings.Contains(s, "\x1b") {
+			t.Errorf("%q", s)
+		}
+	}
+}

@@ -263,8 +263,7 @@ func (m *screen) wasAsked(patch string) bool {
 }
 
 // Subject names a call by its tool and the argument that tells most. It has the first
-// line of the argument. The name is as the model wrote it where there is such an
-// argument, and must be cleaned before it is printed.
+// line of the argument. Both are escaped: a model wrote them.
 func Subject(b activity.ToolState) string {
 	var args map[string]any
 	_ = json.Unmarshal(b.Args, &args) // arguments that are no object have no subject
@@ -278,7 +277,7 @@ func Subject(b activity.ToolState) string {
 				task, _, _ = strings.Cut(strings.TrimSpace(task), "\n")
 				line += ": " + task
 			}
-			return b.Name + " " + tool.Escape(line)
+			return tool.Escape(b.Name + " " + line)
 		}
 	}
 	return tool.Escape(b.Name)

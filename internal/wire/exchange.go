@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/agentls/agentls/agents/definition"
 )
@@ -99,14 +99,14 @@ func (p *ImportParams) Check() (string, error) {
 
 // Check implements the server's check of parameters.
 func (p *ExportParams) Check() (string, error) {
-	switch {
-	case p.All == (len(p.Names) > 0):
-		return "names", fmt.Errorf("or all is required, one of both")
-	case p.To == "gemini-cli" && p.Folder == "" && !p.Text:
-		return "folder", fmt.Errorf("is required: gemini-cli's agents lie where ours do")
-	}
 	if path, err := oneOf("to", p.To, "claude", "copilot", "opencode", "gemini-cli"); err != nil {
 		return path, err
+	}
+	switch {
+	case p.All == (len(p.Names) > 0):
+		return "names", errors.New("or all is required, one of both")
+	case p.To == "gemini-cli" && p.Folder == "" && !p.Text:
+		return "folder", errors.New("is required: gemini-cli's agents lie where ours do")
 	}
 	return oneOf("scope", p.Scope, "", "project", "global")
 }

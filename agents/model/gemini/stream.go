@@ -356,7 +356,6 @@ func (s *stream) checkUsage(data []byte) []byte {
 	if _, ok := countsOf(event["usageMetadata"]); ok {
 		return data
 	}
-	s.call.badUsage = true
 	delete(event, "usageMetadata")
 	// It was read from JSON: it can be written.
 	data, _ = json.Marshal(event)

@@ -39,7 +39,6 @@ type call struct {
 	stray      string // the first line that no event stream has
 	stream     *stream
 	events     [][]byte // what genai was given and has not yielded yet
-	badUsage   bool     // a count of tokens was not one, and was taken out
 	incomplete bool     // the stream ended within an event
 }
 

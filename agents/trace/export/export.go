@@ -95,7 +95,7 @@ func (o Options) content() bool {
 // there, for the others hang below them.
 func (o Options) wants(k trace.Kind) bool {
 	group := k.Group()
-	return group == "" || group == string(trace.Hook) || slices.Contains(o.Events, group)
+	return group == "" || slices.Contains(o.Events, group)
 }
 
 // Config is what a [Tracer] needs. All of it is required but where it says so.
