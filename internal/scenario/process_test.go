@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ type streams struct {
 }
 
 func beDaemon(text string) int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // as the binary does: the story may stop reading first
 	var c made
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
