@@ -157,14 +157,14 @@ func (im *imports) write(ctx context.Context, made *exchange.Imported) (written,
 	path := im.path(made.Name)
 	if by := im.made[made.Name]; by != "" {
 		return false, false, fault.New(fault.Invalid, op,
-			"%s has the name %s too; import one of them alone under another: --name NAME", im.shown(by), made.Name)
+			"%s has the name %s too; import one of them alone under another: --name NAME", im.relative(by), made.Name)
 	}
 	for _, e := range im.catalog.Entries() {
 		d := e.Definition
 		if d.Name == made.Name && d.Scope == im.to.scope && d.Folder == im.to.folder &&
 			filepath.Base(d.Path) != filepath.Base(path) {
 			return false, false, fault.New(fault.Invalid, op, "the name %s is taken by %s in %s; import it under another: --name NAME",
-				made.Name, filepath.Base(d.Path), im.shown(im.to.dir))
+				made.Name, filepath.Base(d.Path), im.relative(im.to.dir))
 		}
 	}
 	if im.disk == nil {
@@ -172,14 +172,14 @@ func (im *imports) write(ctx context.Context, made *exchange.Imported) (written,
 	}
 	if d, open := im.s.DocumentAt(path); open && d.Dirty() {
 		return false, false, fault.New(fault.Denied, op, "%s has unsaved changes in the editor; save or close it first",
-			im.shown(path))
+			im.relative(path))
 	}
 	return writeExact(ctx, im.disk, filepath.Join(im.at, filepath.Base(path)), made.Text, im.Force, im.DryRun,
-		im.shown(path)+" is there already; replace it with --force, or import this one under another name: --name NAME")
+		im.relative(path)+" is there already; replace it with --force, or import this one under another name: --name NAME")
 }
 
-// shown is a path for people: relative to the workspace folder where it lies below.
-func (im *imports) shown(path string) string { return relativeTo(im.s, path) }
+// relative is a path for people: relative to the workspace folder where it lies below.
+func (im *imports) relative(path string) string { return relativeTo(im.s, path) }
 
 // relativeTo is a path as people call it: relative to the first workspace folder where it
 // lies below.

@@ -66,7 +66,7 @@ func (im *imports) sources() ([]found, error) {
 		if len(inside) == 0 {
 			return nil, fault.New(fault.NotFound, "handlers.import",
 				"there are no agent files in %s, which are called NAME.md; name the folder that they lie in, or a file",
-				im.shown(path))
+				im.relative(path))
 		}
 		files = append(files, inside...)
 	}

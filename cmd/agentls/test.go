@@ -239,7 +239,7 @@ func projectOf(path string) (string, error) {
 // checkTestTrust returns an error where a project's tests must not run: a test says what
 // the model calls and what the person answers, so it decides what runs.
 func checkTestTrust(config daemon.Config, root string) error {
-	trusted, err := config.Trusted(root)
+	trusted, err := config.Trusts(root)
 	switch shown := messagePath(root); {
 	case err != nil:
 		return fmt.Errorf("it cannot be told whether %s is trusted, so its tests do not run: %w", shown, err)

@@ -72,8 +72,8 @@ func (c Config) Models(ctx context.Context, folder string) func(name string) (st
 	return b.knows
 }
 
-// Trusted says whether the person trusts a folder, or this process does.
-func (c Config) Trusted(folder string) (bool, error) {
+// Trusts says whether the person trusts a folder, or this process does.
+func (c Config) Trusts(folder string) (bool, error) {
 	if c.Trust {
 		return true, nil
 	}

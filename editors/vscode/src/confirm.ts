@@ -1,10 +1,12 @@
 import * as vscode from "vscode";
 import { accepted, type Choice, choices, heading } from "./answers";
 import { ask } from "./ask";
-import { panelType } from "./panel";
 import type { ConfirmParams, ConfirmResult } from "./protocol";
 import { messageOf, type Server } from "./server";
 import { fileName } from "./words";
+
+/** The type of the panels of sessions, by which their tabs are known. */
+export const panelType = "agents.session";
 
 /** The scheme of texts that can only be read: what a question is about, a file as it was. */
 const readOnly = "agentls-question";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { chatIsUsed } from "./chat";
-import type { Confirmations } from "./confirm";
+import { type Confirmations, panelType } from "./confirm";
 import type { FromPage, ToPage } from "./messages";
 import { page } from "./page";
 import type { ActivityParams, RunParams, RunState } from "./protocol";
@@ -9,9 +9,6 @@ import { editorContext, startRun } from "./runs";
 import { messageOf, type Server } from "./server";
 import { Timeline } from "./timeline";
 import { clip } from "./words";
-
-/** The type of the panels, by which their tabs are known. */
-export const panelType = "agents.session";
 
 /** How long changes are gathered before the page is told. */
 const gatherMs = 16;
