@@ -36,6 +36,9 @@ func applyPatch() tool.Tool {
 }
 
 // patched is one file of a patch: changed or made, or, with gone, deleted.
+//
+// Exactly one of change and gone is set. text is the whole new content of a changed file,
+// and means nothing for a deletion.
 type patched struct {
 	*change
 	text string
@@ -47,6 +50,9 @@ type patched struct {
 // changes, since they must stand in the file, at one place.
 // An error about one file of several is collected, so that the model can fix all
 // of them at once.
+// Refused are a text that is no diff or names no file (CodeArgs), more than maxPatched
+// files (CodeTooLarge), and a file that appears twice, since the second part was written
+// against a text that the first one changes.
 func planPatch(ctx context.Context, env *tool.Env, args patchArgs) (*tool.Plan, error) {
 	files, _, err := gitdiff.Parse(strings.NewReader(normalizePatch(args.Patch)))
 	switch {
@@ -116,6 +122,8 @@ func (p patched) effect() activity.Change {
 
 // describePatch returns the plan of a patch.
 // The risk is that of its riskiest file, which the reason names.
+// An answer for longer is offered only where every file of the patch is an ordinary one of
+// the same folder.
 func describePatch(all []patched) *tool.Plan {
 	p := &tool.Plan{Risk: tool.Low, Why: "changes files", Preview: tool.Preview{Kind: "patch"}}
 	ordinary := true
@@ -220,6 +228,7 @@ func changesMode(f *gitdiff.File) bool {
 //
 // The numbers in the hunks' heads do not count: models get them wrong. Hunks may
 // come in any order, but must not overlap.
+// The result is what is previewed and what is written; nothing is applied a second time.
 func applyHunks(text string, hunks []*gitdiff.TextFragment) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -314,6 +323,8 @@ func findHunk(lines []string, h *gitdiff.TextFragment) (int, error) {
 // doPatch makes all changes of a patch, or puts back those that it made.
 // All paths are looked at before the first file is written, so that a link that
 // changed since costs nothing.
+// TestPatchesAreAppliedExactlyOrNotAtAll and TestPatchIsPutBackWhereItCannotBeMadeWhole
+// hold this.
 func doPatch(ctx context.Context, env *tool.Env, all []patched) (*tool.Result, error) {
 	for _, one := range all {
 		path, at := one.way()
@@ -360,6 +371,7 @@ func (p patched) apply(ctx context.Context, env *tool.Env) (*tool.Result, error)
 // A file that somebody changed meanwhile stays as they have it, and the model is
 // told. The context must not be the call's, which may have ended. The result is
 // the error for the model.
+// It goes backwards, so that files are restored in the opposite order of the changes.
 func putBack(ctx context.Context, env *tool.Env, made []patched, cause error) error {
 	var stay []string
 	for _, one := range slices.Backward(made) {

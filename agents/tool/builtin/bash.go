@@ -133,6 +133,9 @@ var tiers = map[sandbox.Access]tool.Risk{
 
 // paths returns the words of commands that may be paths, absolute: each once, and
 // no more than the first maxPaths.
+// It knows no program's options: a word with "=" counts by what stands behind it, and one
+// that begins with "-" does not count. It is for notes and for the taint of a result,
+// never for what a command may do.
 func paths(dir string, commands [][]string) (words, all []string) {
 	for _, command := range commands {
 		for _, word := range command[1:] {
@@ -195,6 +198,9 @@ func leads(dir string, commands [][]string) (notes []string) {
 
 // linked reports whether a path is a link, or one of the folders on its way from
 // dir is. What is not there, or not below dir, is only looked at itself.
+//
+// The loop ends at dir, so the folder of the call may itself lie behind a link: the plan
+// shows that folder resolved.
 func linked(path, dir string) bool {
 	for at := path; len(at) > len(dir); at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
@@ -295,6 +301,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 
 // enter waits for one of the slots for processes, in the order in which calls
 // came (REL-77), and returns what gives it back; nil slots are without number.
+// It waits until ctx ends. The caller must call leave exactly once, or the slot stays taken.
 func enter(ctx context.Context, slots chan struct{}) (leave func(), err error) {
 	if slots == nil {
 		return func() {}, nil
@@ -312,6 +319,7 @@ var errTimeout = errors.New("the command's time is over")
 
 // again makes sure that the folder is where it was: links can have changed since
 // the call was planned.
+// The error is CodeStale, or that of resolveFolder where the folder is gone.
 func (c *shellCall) again(env *tool.Env) error {
 	p, err := resolveFolder(env, c.Directory)
 	if err != nil {
@@ -325,6 +333,9 @@ func (c *shellCall) again(env *tool.Env) error {
 }
 
 // ending is how a command ended.
+//
+// It is filled by the goroutine that ran the command, before result is called. At most one
+// of timeout and cancelled is set; signal is "" for a command that exited by itself.
 type ending struct {
 	code      int
 	signal    string
@@ -335,6 +346,7 @@ type ending struct {
 }
 
 // run runs the command and waits for it. The caller releases the wall.
+// The wall is nil where the command did not get that far; release takes a nil one.
 func (c *shellCall) run(ctx context.Context, env *tool.Env, j *process.Job) (ending, *sandboxedCommand, error) {
 	path, err := shell(env)
 	if err != nil {

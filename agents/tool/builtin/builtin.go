@@ -53,6 +53,8 @@ type builtin[A any] struct {
 }
 
 // define returns a tool. The description is NAME.md of this package.
+// aliases maps other spellings of an argument to the one of the schema; nil = none. A
+// missing description is a mistake in the program and panics.
 func define[A any](name string, risk tool.Risk, parameters string, aliases map[string]string,
 	plan func(context.Context, *tool.Env, A) (*tool.Plan, error)) *builtin[A] {
 	text, err := descriptions.ReadFile(name + ".md")
@@ -71,6 +73,9 @@ func define[A any](name string, risk tool.Risk, parameters string, aliases map[s
 func (b *builtin[A]) Spec() tool.Spec { return b.spec }
 
 // Plan implements [tool.Tool].
+// Refused with CodeArgs are arguments that do not fit the schema, and numbers that fit it
+// but not the Go type, as 1e300 for a line. A plan that is riskier than the tool stays so;
+// one that claims less is raised to the tool's risk.
 func (b *builtin[A]) Plan(ctx context.Context, env *tool.Env, raw json.RawMessage) (*tool.Plan, error) {
 	canonical, err := b.schema.Check(raw)
 	if err != nil {
@@ -105,6 +110,7 @@ var (
 )
 
 // join returns the entries of several alias tables in one.
+// A later table wins.
 func join(tables ...map[string]string) map[string]string {
 	all := make(map[string]string)
 	for _, t := range tables {
@@ -117,6 +123,7 @@ func join(tables ...map[string]string) map[string]string {
 
 // read returns the file at a place, as the person sees it. What is wrong with
 // it is an *Error that the model can act on.
+// It does not check credentials or rules: tools that show content call fetch.
 func read(ctx context.Context, env *tool.Env, p tool.Place) (*tool.File, error) {
 	if p.IsDir() {
 		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder, not a file; list it with ls.", tool.Name(p.Rel))
@@ -129,6 +136,8 @@ func read(ctx context.Context, env *tool.Env, p tool.Place) (*tool.File, error) 
 }
 
 // explain turns what the editor's side says about a file into an *Error.
+// A kind that is not listed, such as a cancelled context, is returned as it is, so that
+// the run ends and the model does not try again.
 func explain(err error, p tool.Place) error {
 	if err == nil {
 		return nil

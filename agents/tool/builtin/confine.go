@@ -19,6 +19,8 @@ import (
 // Its life is: confine, start, the job's wait, release. release is called once on every
 // path after confine succeeded. A nil one, which is what a command that was never confined
 // has, releases nothing.
+//
+// One goroutine uses it at a time.
 type sandboxedCommand struct {
 	box    *sandbox.Box // nil without a sandbox
 	cmd    *exec.Cmd
@@ -31,6 +33,10 @@ type sandboxedCommand struct {
 
 // confine puts a command that has not been started behind the wall of the call's
 // Env, with an access. The caller calls release, whether it was started or not.
+// Without a Sandbox in Env nothing confines the command; where
+// the settings require a wall and there is none, the error is CodeDenied and nothing may
+// be run. With access full no places are looked up, since the wall lets the command reach
+// all of them.
 func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.Access,
 	reaper bool) (*sandboxedCommand, error) {
 	c := &sandboxedCommand{cmd: cmd, reaper: reaper, env: env}

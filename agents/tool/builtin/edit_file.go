@@ -42,6 +42,9 @@ func editFile() tool.Tool {
 // planEdit plans an edit: it makes the new text already, so that the person sees
 // the difference and a call that matches nothing never asks. Where nothing matches
 // a model may be asked once to correct the snippets (correct).
+// Errors: CodeArgs for arguments that contradict each other, CodeNotFound for a text to
+// replace in a file that does not exist, CodeTooLarge past maxEdited, and CodeFailed where
+// the text does not occur the expected number of times.
 func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, error) {
 	if args.OldString == args.NewString && args.OldString != "" {
 		return nil, tool.Errorf(tool.CodeArgs, "old_string and new_string are the same: there is nothing to change.")
@@ -91,6 +94,8 @@ var errNoMatch = errors.New("old_string was not found, neither exactly nor with 
 // correct returns the text with the edit made as a model corrects it, once. What
 // the model changes beside white space and escaping does not count: the person
 // and the rules go by what the agent's model wrote.
+// It fails closed: without a model, on any error and where letters differ, the model's own
+// edit is reported as not found. TestACorrectionChangesWhiteSpaceAndEscapingOnly holds it.
 func correct(ctx context.Context, env *tool.Env, text string, args editArgs) (string, bool) {
 	if env.Correct == nil {
 		return "", false
@@ -104,6 +109,7 @@ func correct(ctx context.Context, env *tool.Env, text string, args editArgs) (st
 }
 
 // letters returns a snippet without white space, line ends and what escapes.
+// Two snippets with the same letters differ in white space and escaping alone.
 func letters(snippet string) string {
 	snippet = escapes.Replace(snippet)
 	return strings.Map(func(r rune) rune {
@@ -140,6 +146,9 @@ func checkGrowth(before, size int) error {
 // line without regard to indentation. It never chooses between more places, and
 // takes about as long as the texts are. A text that would be larger than
 // maxEdited is an errTooLarge, before it is made.
+// The order is from exact to loose: a looser match is tried only where the stricter one
+// occurs nowhere, so that an exact match at the wrong number of places is reported and not
+// evaded.
 func replace(text, old, fresh string, expected int) (string, error) {
 	end := endOf(text)
 	for _, try := range [][2]string{{old, withEnds(fresh, end)}, {withEnds(old, end), withEnds(fresh, end)}} {
@@ -182,6 +191,8 @@ func splitLines(s string) []string {
 // windows returns where the lines of old stand in lines, apart from the blanks
 // at both ends of each line; places do not overlap. Blank lines alone match
 // nowhere: they would match everywhere.
+// The result is in ascending order. TestEditFileTakesAsLongAsTheFile holds that the time
+// does not grow with the product of both.
 func windows(lines, old []string) []int {
 	blank := true
 	for _, l := range old {
@@ -234,6 +245,8 @@ func windows(lines, old []string) []int {
 }
 
 // splice puts fresh in place of the windows, indented as what stands there.
+// at is ascending, as windows returns it. old has a line that is not blank, since windows
+// finds nothing otherwise. An empty fresh removes the lines with their ends.
 func splice(lines []string, at []int, old []string, fresh, end string) (string, error) {
 	first := slices.IndexFunc(old, func(l string) bool { return strings.TrimSpace(l) != "" })
 	from := indentation(old[first])

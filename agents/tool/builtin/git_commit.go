@@ -51,6 +51,9 @@ func gitCommit(reaper bool) tool.Tool {
 }
 
 // commitCall is a planned commit.
+//
+// plan fills it and do uses it, one after the other. look is called by both and replaces
+// files, fresh and shown; paths and folder stay as they were decided about.
 type commitCall struct {
 	commitArgs
 	reaper bool
@@ -116,6 +119,8 @@ func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error
 }
 
 // walled reports whether a wall confines the repository's hooks.
+//
+// Without a wall the repository's hooks and filters are not run at all (commitBare).
 func (c *commitCall) walled(env *tool.Env) bool {
 	if env.Sandbox == nil {
 		return false
@@ -128,6 +133,8 @@ func (c *commitCall) walled(env *tool.Env) bool {
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // open opens the repository.
+// A repository that reaches out of its folder, as a worktree or a submodule does, is
+// refused with CodeDenied; the checks are those of package git.
 func (c *commitCall) open(ctx context.Context, env *tool.Env) error {
 	program, err := git.Find(ctx, env.Environ)
 	if err == nil {
@@ -137,6 +144,8 @@ func (c *commitCall) open(ctx context.Context, env *tool.Env) error {
 }
 
 // explain makes what git says an *Error for the model.
+// A cancelled context is returned as it is. What package git denies is CodeDenied,
+// anything else CodeFailed.
 func (c *commitCall) explain(err error) error {
 	if err == nil || fault.KindOf(err) == fault.Canceled {
 		return err
@@ -155,6 +164,8 @@ func (c *commitCall) explain(err error) error {
 // What git ignores, what a submodule has and what is gone both from the commit and
 // the disk is not committed. Credentials are refused and not left out, so that the
 // model does not take a part for the whole.
+// It fills files, fresh and shown. shown is complete and unescaped, since lookAgain
+// compares it; lines is cut to maxCommitted and escaped.
 func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, err error) {
 	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
 		"--ignore-submodules=all", "--"}
@@ -258,6 +269,8 @@ func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error
 
 // lookAgain refuses to commit other files than were found when the call was
 // decided about.
+// The error is CodeStale and names the first file that is new, or says that some are gone.
+// TestSEC51GitCommitLooksAgain holds it.
 func (c *commitCall) lookAgain(ctx context.Context, env *tool.Env) error {
 	if err := c.open(ctx, env); err != nil { // it may have changed since
 		return err

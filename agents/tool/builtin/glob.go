@@ -38,6 +38,8 @@ func glob() tool.Tool {
 
 // planGlob plans a search by names. It is safe; files that a rule denies are left out of what it
 // finds, and counted.
+// A pattern that does not compile is CodeArgs, one with .. is CodeOutside: the folder is
+// checked by resolveFolder, and a pattern must not lead out of it afterwards.
 func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, error) {
 	pattern, dirPath := args.Pattern, args.DirPath
 	if filepath.IsAbs(pattern) {
@@ -75,6 +77,8 @@ type globHit struct {
 }
 
 // sortHits puts what was changed within a day first, the newest before all; the rest by name.
+//
+// Of many matches only the first are shown, and what was worked on last is among them. TestGlobOrder holds it.
 func sortHits(all []globHit, now time.Time) {
 	day := now.Add(-24 * time.Hour)
 	slices.SortFunc(all, func(a, b globHit) int {

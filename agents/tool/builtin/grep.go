@@ -67,6 +67,9 @@ type hits struct {
 //
 // Two engines answer it, ripgrep where it may run and the built-in one, with the
 // same result; [query.report] writes it for both.
+//
+// Workers share it: they read what newQuery set. Only the goroutine that walks changes
+// something, the caches of hidden and, by wanted, denied.
 type query struct {
 	env     *tool.Env
 	dir     *opened
@@ -169,6 +172,8 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 }
 
 // newQuery makes a search of the arguments exact.
+// whole is the expression with (?m), where ^ and $ mean the ends of a line. Patterns with
+// \A or \z are not asked so, since these mean the ends of the whole text.
 func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, error) {
 	re, err := compile(args.Pattern)
 	if err != nil {
@@ -231,6 +236,8 @@ func (q *query) secret(rel string, info fs.FileInfo, text string) bool {
 
 // overlay replaces what the disk says about documents that are not saved by
 // what the person sees.
+// A buffer is judged by the same rules as the file on disk: ignored, filtered, denied and
+// secret ones are left out. TestGrepSeesUnsavedBuffers holds it.
 func (q *query) overlay(found []hits) []hits {
 	if q.env.Files == nil {
 		return found
@@ -329,6 +336,8 @@ func (h hits) count() int {
 }
 
 // write writes at most limit matches with their context, and returns how many.
+//
+// "--" separates groups that do not touch, and only where context was asked for.
 func (h hits) write(b *strings.Builder, limit int) int {
 	shown, last := 0, 0
 	for _, l := range h.lines {

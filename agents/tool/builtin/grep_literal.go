@@ -15,6 +15,8 @@ type literal struct {
 }
 
 // requiredText returns the longest text that each match of pattern holds.
+// Without one, and for an expression that does not parse, the literal is empty and every
+// text passes.
 func requiredText(pattern string) literal {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -25,6 +27,7 @@ func requiredText(pattern string) literal {
 
 // longest returns the longest text that each match of an expression holds. Of
 // alternatives it knows none.
+// A literal that is optional is none, since a match without it is possible.
 func longest(re *syntax.Regexp) literal {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -69,6 +69,9 @@ func (t jsonText) String() string {
 
 // rust returns the expression in the syntax and with the meaning that both
 // engines share.
+//
+// Go's printer writes \d, \w and \s as the ASCII classes that they mean in RE2; only \b
+// and \B are left, which Rust would take as Unicode.
 func rust(pattern string) (string, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -157,6 +160,9 @@ func (q *query) waits() bool {
 }
 
 // collector gathers the hits that ripgrep writes.
+//
+// One goroutine uses it. files has an entry for each file that ripgrep has begun; total
+// counts matches, not lines of context.
 type collector struct {
 	*query
 	files map[string]*hits // nil for a file that is not wanted
@@ -266,6 +272,8 @@ func (c *collector) again(raw []byte) {
 // confirm drops what is not in the workspace: ripgrep opens files by their
 // paths, and a link may have been put there after it had listed them (SEC-55).
 // Each file that matched is read through the handle, and must hold the lines.
+// The file may also have changed in between: hits that no longer stand at their lines are
+// dropped, so that nothing is shown which the handle does not have.
 func (q *query) confirm(found []hits) []hits {
 	return slices.DeleteFunc(found, func(h hits) bool {
 		data, info, err := q.dir.file(filepath.Join(q.dir.folder, filepath.FromSlash(h.rel)), maxSearched)

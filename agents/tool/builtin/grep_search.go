@@ -22,6 +22,9 @@ import (
 // matched in no particular order.
 // It ends early, and reports partial, when ctx ends, the walk meets one of its
 // bounds, or there are maxHits matches. A file that cannot be read has none.
+// The walk feeds a channel and each worker reads from it until it is closed. Workers drain
+// what is left after the end of ctx, since the walk would otherwise wait for ever at a
+// full channel.
 func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	if q.isFile {
 		if !q.wanted(q.start) {
@@ -71,6 +74,8 @@ func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 
 // nearby opens files through the folder that they lie in, which it keeps open
 // for the next: half of what a search costs is the way down from the root.
+//
+// Each worker has its own: it is not safe for concurrent use.
 type nearby struct {
 	dir  *opened // the root
 	name string  // of the folder that is open, relative to the root

@@ -100,6 +100,9 @@ func navigating(kind string) tool.Tool {
 
 // planQuery plans a question about a file, "" for the workspace folder. symbol is
 // what stands in the file at the place that it is about.
+//
+// The plan reads the file or the workspace folder, so rules and trust are judged as for
+// read_file. What the answer shows besides is judged file by file in showFound.
 func planQuery(env *tool.Env, q tool.LanguageQuery, file, symbol string) (*tool.Plan, error) {
 	p, err := readable(env, cmp.Or(file, "."))
 	if err != nil {
@@ -121,6 +124,8 @@ func planQuery(env *tool.Env, q tool.LanguageQuery, file, symbol string) (*tool.
 // queryLanguages asks and shows what was found.
 // It waits for the editor. What the editor cannot answer is an error of the tool
 // that names other ways.
+// Errors: CodeFailed where there is no editor or it cannot answer, CodeNotFound where the
+// symbol does not stand in the file, and those of reading the file. It ends with ctx.
 func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, file,
 	symbol string) (*tool.Result, error) {
 	if env.Languages == nil {
@@ -158,6 +163,9 @@ func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, fi
 // locate finds a name in a text, as a whole word if there is one: on a line from 1,
 // or on the first that has it. It returns the line from 0, and its text before the
 // name.
+//
+// A symbol that begins or ends with a letter must not go on there, so that "id" is not
+// found in "width".
 func locate(text, symbol string, line uint32) (uint32, string, error) {
 	word := regexp.QuoteMeta(symbol)
 	first, _ := utf8.DecodeRuneInString(symbol)
@@ -193,6 +201,8 @@ func locate(text, symbol string, line uint32) (uint32, string, error) {
 func letter(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
 
 // readFiles reads the files of an answer, each once.
+//
+// It is made for one answer and used by one goroutine.
 type readFiles struct {
 	env  *tool.Env
 	read map[string]*readOnce
@@ -206,6 +216,8 @@ type readOnce struct {
 }
 
 // file returns the file at a path that the editor named.
+// It goes through fetch, so a path outside of the workspace, a file with credentials and
+// one that a rule denies have the rel "". The result is never nil.
 func (r *readFiles) file(ctx context.Context, path string) *readOnce {
 	if f := r.read[path]; f != nil {
 		return f

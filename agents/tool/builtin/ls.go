@@ -35,6 +35,8 @@ func list() tool.Tool {
 }
 
 // resolveFolder resolves the folder of a search; "" is the workspace folder.
+// The result may be a file: callers that need a folder check IsDir. It is called when a
+// call is planned and once more when it runs.
 func resolveFolder(env *tool.Env, path string) (tool.Place, error) {
 	if path == "" {
 		path = "."
@@ -125,6 +127,8 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 }
 
 // entriesOf returns what is in a folder, and its handle, which the caller closes.
+// The folder is opened from the workspace's root down, a step at a time, so that a link
+// put in its way after the path was resolved is not followed.
 func entriesOf(p tool.Place) ([]fs.DirEntry, *opened, error) {
 	root, err := open(p)
 	if err != nil {

@@ -31,6 +31,10 @@ type attachment struct {
 // models take. What begins like one and goes on like none is an error that says
 // so: a provider would refuse the whole request for it, and each later one that
 // holds it.
+//
+// ok is false for anything else, with a nil error. The extension of the file does not
+// count: a provider looks at the bytes too.
+// TestReadFileAttachesNothingThatAProviderWouldRefuse holds the errors.
 func sniff(data []byte) (a attachment, ok bool, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -116,6 +120,7 @@ func sizeOfWebP(data []byte) (width, height int) {
 // attach returns a file as data for a model and what is said of it, or nil when
 // it is not of a kind that goes there as data. What is open in the editor is
 // text.
+// Errors are CodeBinary for a file that is damaged and CodeTooLarge for one over maxMedia.
 func attach(p tool.Place, f *tool.File) (*model.Media, string, error) {
 	if f.Open {
 		return nil, "", nil

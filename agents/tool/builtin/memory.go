@@ -47,6 +47,10 @@ func storeMemory() tool.Tool {
 
 // planStore plans to keep a record. It Lasts: what is kept reaches later runs, so a session that
 // read others' words asks. Secrets of the daemon's are refused.
+//
+// Errors: CodeFailed without a memory, CodeArgs for a blank key or content and for
+// metadata over maxMetadata, CodeDenied for a secret. A record with characters that are
+// not seen asks each time: no answer for longer is offered.
 func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, error) {
 	args.Key, args.Content = strings.Join(strings.Fields(args.Key), " "), strings.TrimSpace(args.Content)
 	switch {
@@ -74,6 +78,8 @@ func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, er
 }
 
 // store keeps the record, with the taint of what the run has read.
+// The taint is stored with the record, so that a later run which recalls it is tainted as
+// this one is. TestSEC134MemoryTools holds it.
 func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, error) {
 	r := memory.Record{
 		Key: args.Key, Content: args.Content, Metadata: args.Metadata,
@@ -90,6 +96,8 @@ func store(ctx context.Context, env *tool.Env, args storeArgs) (*tool.Result, er
 }
 
 // memoryError is what the model is told of a memory that failed.
+// A call that was cancelled returns ctx's error, so that it counts as cancelled and not as
+// failed.
 func memoryError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -129,6 +137,8 @@ func planRecall(_ context.Context, env *tool.Env, args recallArgs) (*tool.Plan, 
 }
 
 // recalled is a record as the model gets it.
+//
+// Score is cut to three digits, Time is RFC 3339 in UTC.
 type recalled struct {
 	Key      string          `json:"key"`
 	Content  string          `json:"content"`

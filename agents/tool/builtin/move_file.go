@@ -54,6 +54,9 @@ func moveFile() tool.Tool {
 }
 
 // removedFile is a file that a call takes away from its place.
+//
+// It is made when the call is planned. file is the content at that time, whose digest a
+// deletion or a move must still find.
 type removedFile struct {
 	path string // as the model named it
 	at   tool.Place
@@ -61,6 +64,9 @@ type removedFile struct {
 }
 
 // newLeaving finds the file and what forbids to take it away.
+// Refused are links and folders (CodeFailed) and sealed places (CodeDenied). A place is
+// judged twice: by its path, and by the file that was read there (ReadAs), which may be a
+// hard link to a sealed one.
 func newLeaving(ctx context.Context, env *tool.Env, path string) (*removedFile, error) {
 	p, err := tool.Resolve(env, path)
 	if err != nil {
@@ -107,6 +113,8 @@ func wholeText(f *tool.File) string {
 
 // sameWay returns an error if a path leads elsewhere than when its call was
 // decided about.
+// Compared are the resolved path and whether the place is protected or sealed. The error
+// is CodeStale, or that of resolving the path.
 func sameWay(env *tool.Env, path string, was tool.Place) error {
 	now, err := tool.Resolve(env, path)
 	if err != nil {
@@ -155,6 +163,9 @@ func planDelete(ctx context.Context, env *tool.Env, args deleteArgs) (*tool.Plan
 // planMove plans a move. It reads and writes at both places, so rules and
 // protected places of either count. Moving a file into a place where programs run
 // it is as risky as writing it there.
+// The text is judged as if it were written anew at the target and removed from the source:
+// a package.json that moves changes what package managers run, and a text that becomes a
+// .json file may bring an address that editors fetch.
 func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, error) {
 	env = tool.Together(env)
 	l, err := newLeaving(ctx, env, args.FilePath)
@@ -217,6 +228,8 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 
 // newTarget resolves the path of a file that is to be made, and finds what
 // forbids it.
+// Errors: CodeArgs for a folder, CodeFailed for a file that exists, CodeDenied for a
+// sealed place.
 func newTarget(env *tool.Env, path string) (tool.Place, error) {
 	p, err := tool.Resolve(env, path)
 	switch {
@@ -233,6 +246,9 @@ func newTarget(env *tool.Env, path string) (tool.Place, error) {
 
 // ordinaryFiles returns what an answer for changes of ordinary files is remembered
 // for, and in words what that covers; nothing where they lie in several folders.
+//
+// folders must not be empty. shape is the key of the remembered answer, covers what the
+// person reads.
 func ordinaryFiles(folders ...string) (shape, covers string) {
 	for _, folder := range folders[1:] {
 		if folder != folders[0] {

@@ -24,6 +24,9 @@ import (
 //
 // It lives from startNetwork to end, longer than the command where that left
 // something behind. report may be called from any of its connections.
+//
+// mu guards reached and refused. end reads them without it, since no connection is left by
+// then.
 type network struct {
 	dir    string // the daemon's alone, with the socket
 	socket string
@@ -38,6 +41,7 @@ type network struct {
 // startNetwork starts a proxy that lets through the hosts that the call's Env
 // allows. It goes on when ctx ends: what the command left behind may use it, until
 // end.
+// The caller must call end, which removes the socket.
 func startNetwork(ctx context.Context, env *tool.Env) (*network, error) {
 	dir, err := os.MkdirTemp("", "agentls-") // 0700; a path of the state's folder may be too long for a socket
 	if err != nil {
@@ -59,6 +63,8 @@ func startNetwork(ctx context.Context, env *tool.Env) (*network, error) {
 }
 
 // allowHost returns what a proxy asks about hosts.
+// Hosts of the settings pass without a question; for any other the command's connection
+// waits for the person's answer. Without somebody to ask it is refused.
 func allowHost(env *tool.Env) func(context.Context, string, int) error {
 	return func(ctx context.Context, host string, port int) error {
 		if env.Hosts.Allow(host, port) {
@@ -72,6 +78,7 @@ func allowHost(env *tool.Env) func(context.Context, string, int) error {
 }
 
 // report notes what became of a connection, each host once.
+// Usual ports are left out of the names. What comes beyond maxHosts is dropped.
 func (n *network) report(host string, port int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,6 +123,9 @@ func (n *network) end() (notes []string) {
 
 // allowance is the time that a command may take, without that in which a person
 // is asked about a host.
+//
+// mu guards all but now and timer, which are set once. left is over 0 only while the time
+// is paused.
 type allowance struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -133,6 +143,9 @@ func newAllowance(limit time.Duration, now func() time.Time, end func()) *allowa
 // pause stops the time until resume is called.
 // It may be called by several at once; the time goes on when the last of them has
 // resumed. resume is called once.
+// A timer that has run out already is not set again, since Stop reports false then: a
+// question does not bring back a command that was ended.
+// TestTheTimeOfAQuestionIsNotTheCommands holds it.
 func (a *allowance) pause() (resume func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

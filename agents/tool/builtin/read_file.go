@@ -93,6 +93,7 @@ func secretive(env *tool.Env, p tool.Place, text string) error {
 }
 
 // secretIn is [tool.SecretIn] of a file that the user's own rules do not name.
+// It returns what the secret seems to be, "" for none.
 func secretIn(env *tool.Env, real, text string) string {
 	if !tool.MayHoldSecret(real) || slices.Contains(env.Reveal, real) {
 		return ""
@@ -116,6 +117,9 @@ func omissionNote(n int) string {
 // fetch reads a file for the model, as the person sees it. Each tool that shows
 // files reads them here: links are followed again, so what they lead to is
 // checked at the moment of use.
+// Errors: CodeOutside for a path out of the workspace, CodeDenied for credentials, secrets
+// and rules, and those of read. Credentials are looked for three times: by the path, by
+// what the opened file is (a hard link may have a harmless name), and in the text.
 func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.File, error) {
 	env = tool.Together(env)
 	p, err := readable(env, path)
@@ -141,6 +145,7 @@ func fetch(ctx context.Context, env *tool.Env, path string) (tool.Place, *tool.F
 }
 
 // note remembers that the model was shown a file.
+// Blobs are not noted: they are never written, so no edit asks for them.
 func note(env *tool.Env, p tool.Place, f *tool.File) {
 	if !p.Blob && env.Seen != nil {
 		env.Seen.Note(p.Real, f.Digest)

@@ -59,6 +59,9 @@ type wish struct {
 // newWish finds out what an entry of include means, now. What lies outside of
 // the workspace is refused, and so is a file that is named and holds
 // credentials.
+// It is asked when the call is planned and again when it runs. The order of the cases
+// matters: a file that exists under the very text counts before the text is read as a
+// pattern.
 func newWish(env *tool.Env, i int, text string) (wish, error) {
 	pattern := strings.TrimSuffix(filepath.ToSlash(text), "/")
 	wild := strings.ContainsAny(pattern, `*?[{\`)
@@ -128,6 +131,8 @@ type match struct {
 // that a rule keeps the tool from.
 // The search has searchTime; partial is true when it did not see everything.
 // err is one of a wish that cannot be read, or ctx's.
+// A file that several wishes mean is named if one of them names it, which decides whether
+// an image is looked at.
 func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, out map[string]bool,
 	partial bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
@@ -212,6 +217,9 @@ func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m 
 
 // excluded reports whether a pattern means a file, by one of its names, or a
 // folder above it.
+//
+// A pattern without a slash is compared with each part of a path, as .gitignore has it;
+// one with a slash with the whole path.
 func excluded(patterns []string, names ...string) bool {
 	for _, p := range patterns {
 		p = strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(p), "./"), "/")
@@ -233,6 +241,9 @@ func excluded(patterns []string, names ...string) bool {
 }
 
 // many is a result of read_many_files as it grows.
+//
+// One goroutine fills it. runes and bytes are what is left of and what was used of the
+// limits above.
 type many struct {
 	env   *tool.Env
 	text  strings.Builder

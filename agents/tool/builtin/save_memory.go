@@ -77,6 +77,8 @@ func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan
 
 // memoryTarget returns the file that a fact goes to, and whose it is in words. It is
 // looked up by its place alone: where a link leads elsewhere nothing is written.
+// The global file is in the daemon's own folder, which tools do not write otherwise; that
+// is why it does not go through findChange.
 func memoryTarget(ctx context.Context, env *tool.Env, scope string) (*change, string, error) {
 	if scope == "project" {
 		if env.Folder == "" {
@@ -110,6 +112,7 @@ func memoryTarget(ctx context.Context, env *tool.Env, scope string) (*change, st
 // of facts.
 // A fact that is there already changes nothing. A file without the section gets one
 // at its end; line ends are those of the file.
+// TestRemember holds where the line goes.
 func remember(text, fact string) string {
 	end := endOf(text)
 	entry := "- " + fact + end

@@ -21,6 +21,10 @@ var (
 
 // remoteSchemas returns the addresses with a host that a file refers to by $schema
 // or $ref. An alias of YAML's may stand for one.
+//
+// The text is not parsed, as files may be broken and are of three languages: escapes of
+// JSON are undone first, and then keys are looked for anywhere. It may find too much,
+// which only asks a question.
 func remoteSchemas(text string) []string {
 	text = strings.ReplaceAll(text, `\/`, "/")
 	text = escapedRune.ReplaceAllStringFunc(text, func(escape string) string {
@@ -38,6 +42,8 @@ func remoteSchemas(text string) []string {
 }
 
 // newRemoteSchemas returns those that a change of the file brings.
+// Those that stood in the file before are not told again, so that an edit elsewhere in it
+// does not ask.
 func newRemoteSchemas(path, old, text string) []string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":

@@ -41,6 +41,8 @@ var ignoreFiles = [...]string{".gitignore", ".geminiignore"}
 // Only the package go-gitignore of gocodewalker is used: its walker keeps every
 // path that it has seen in a global map, and opens pipes that are called
 // .gitignore.
+//
+// It is not safe for concurrent use: hides and of fill the caches.
 type ignores struct {
 	dir   *opened
 	start string                           // the folder of the search, relative, with slashes; "." for the root
@@ -54,6 +56,7 @@ func newIgnores(dir *opened, start string) *ignores {
 }
 
 // of returns the patterns that a folder's own files hold.
+// A file that cannot be read, is too large or is no regular file hides nothing.
 func (g *ignores) of(folder string) []gitignore.GitIgnore {
 	if list, ok := g.files[folder]; ok {
 		return list
@@ -91,6 +94,7 @@ func (g *ignores) matches(rel string, folder bool) bool {
 
 // hides reports whether rel, or a folder between the start of the search and
 // rel, is hidden. What was asked for by name is searched, hidden or not.
+// A folder's answer is remembered, so that a walk asks each level once.
 func (g *ignores) hides(rel string, folder bool) bool {
 	if rel == g.start || rel == "." {
 		return false
@@ -121,6 +125,10 @@ func parents(rel string) []string {
 }
 
 // walker visits the regular files below a folder, each folder by name.
+//
+// hidden, visit and dir are set by the caller. entries counts what was listed so far, up
+// to maxWalked; partial is set where a limit or ctx kept something from being visited. One
+// goroutine uses it.
 type walker struct {
 	ctx     context.Context
 	dir     *opened
@@ -144,6 +152,7 @@ func (w *walker) walk(start string) {
 // folder visits what lies in the folder that dir is of. What lies in a folder in
 // it is reached through its handle.
 // It reports whether the walk goes on. Names are visited in alphabetical order.
+// A folder that cannot be listed is passed over and does not make the result partial.
 func (w *walker) folder(dir *opened, rel string, depth int) bool {
 	if w.ctx.Err() != nil || depth > maxDirDepth {
 		w.partial = true

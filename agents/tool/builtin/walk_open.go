@@ -54,6 +54,8 @@ func openRoot(path string) (*os.Root, error) {
 
 // sameFolder returns root if it is the folder that was seen, and closes it
 // otherwise.
+// Between the look at a folder and its opening a link may have taken its place: the two
+// must be the same file to the system. TestSEC55RaceOfLinks holds it.
 func sameFolder(root *os.Root, seen fs.FileInfo) (*os.Root, error) {
 	now, err := root.Stat(".")
 	if err != nil || !seen.IsDir() || !os.SameFile(seen, now) {
@@ -67,6 +69,8 @@ func sameFolder(root *os.Root, seen fs.FileInfo) (*os.Root, error) {
 func (o *opened) close() { _ = o.root.Close() } // it was only read
 
 // rel returns a path of the folder relative to it.
+// A path that cannot be made relative is returned as it is; opening it fails, since the
+// root takes no absolute paths.
 func (o *opened) rel(abs string) string {
 	r, err := filepath.Rel(o.folder, abs)
 	if err != nil {

@@ -37,6 +37,9 @@ type webFetchArgs struct {
 }
 
 // fetcher is the tool: what it counts holds for all runs.
+//
+// mu guards fetched. Times are in ascending order; a host without any within the window
+// has no entry.
 type fetcher struct {
 	Web
 	mu      sync.Mutex
@@ -113,6 +116,9 @@ func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Res
 // follow fetches a page, on the way that redirects lead.
 // Every hop is counted against its host. A redirect to a host that nobody has
 // agreed to is told and not followed (see mayFollow).
+// Refused are a redirect to what is no address (CodeFailed) and the sixth redirect.
+// Redirects are followed here and not by net/http, since each has to be judged before
+// anything is sent.
 func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.RoundTripper,
 	u *dial.URL) (*tool.Result, error) {
 	for hop := 0; ; hop++ {
@@ -147,6 +153,8 @@ func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.Roun
 
 // mayFollow reports whether a redirect needs no question of its own: it stays
 // with the host, and does not give up TLS, or goes to one that the person allowed.
+// Another scheme with the same host is the same host only from http to https. A rule that
+// denies the host wins over all.
 func (f *fetcher) mayFollow(env *tool.Env, from, to *dial.URL) bool {
 	if env.Denied != nil && env.Denied(to.Host) {
 		return false
@@ -161,6 +169,8 @@ func (f *fetcher) mayFollow(env *tool.Env, from, to *dial.URL) bool {
 }
 
 // count notes a fetch from a host, or refuses it (SEC-106).
+// A refused fetch does not count. The error is CodeFailed and says in how many seconds the
+// next one is taken.
 func (f *fetcher) count(now time.Time, host string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,6 +214,7 @@ func get(ctx context.Context, transport http.RoundTripper, u *dial.URL) (*http.R
 }
 
 // location returns where an answer redirects to, nil for one that does not.
+// The error is for people and says only what is wrong; the caller adds the address.
 func location(resp *http.Response, u *dial.URL) (*dial.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -221,6 +232,8 @@ func location(resp *http.Response, u *dial.URL) (*dial.URL, error) {
 // result reads an answer.
 // An answer with an error status is a result that failed, with its text: it may
 // say what to do. A page is the web's word and taints the run.
+// Errors: CodeTooLarge over maxPage, CodeBinary for what is no text, CodeFailed for a body
+// that breaks off.
 func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
 	body, err := decodeBody(resp)
 	if err != nil {

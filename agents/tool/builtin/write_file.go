@@ -93,6 +93,8 @@ type change struct {
 
 // newChange finds the file and what forbids to change it: also that the model has
 // not read it, or not as it is now.
+// Both are CodeStale. What was seen is kept by digest, so a file that changed and changed
+// back may be written. TestWriteFileNeedsToHaveSeenWhatItReplaces holds it.
 func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
 	c, err := findChange(ctx, env, name, path)
 	if err != nil || c.old == nil {
@@ -113,6 +115,8 @@ func newChange(ctx context.Context, env *tool.Env, name, path string) (*change, 
 // findChange finds the file and what forbids to change it, whoever has read it.
 // A file that is not there is no error: c.old is nil. The errors are a tool's,
 // for the model.
+// Errors: CodeOutside for a path out of the workspace, CodeDenied for a sealed or
+// read-only file, CodeArgs for a folder, CodeBinary for what is no text.
 func findChange(ctx context.Context, env *tool.Env, name, path string) (*change, error) {
 	env = tool.Together(env)
 	p, err := tool.Resolve(env, path)
@@ -168,6 +172,9 @@ func (c *change) text() string {
 }
 
 // plan returns the plan to make the file's text new.
+//
+// The preview and the write have the same text; an answer for longer is offered for
+// ordinary files only.
 func (c *change) plan(text string) *tool.Plan {
 	rel := filepath.ToSlash(c.at.Rel)
 	v := c.judge(text)
@@ -194,6 +201,8 @@ type verdict struct {
 
 // judge says how risky it is to make the file's text new.
 // What the file had already is not held against the change.
+// The cases are in the order of their risk: a protected place counts before all others.
+// Characters that are not seen raise whatever came out.
 func (c *change) judge(text string) verdict {
 	v := verdict{risk: tool.Low, why: "changes a file", ordinary: true}
 	if c.old == nil {
@@ -220,6 +229,9 @@ func (c *change) judge(text string) verdict {
 
 // deceives reports whether a text brings invisible characters that the old one
 // does not have, those of emoji aside.
+//
+// A byte order mark at the start and variation selectors and joiners of emoji do not
+// count.
 func deceives(old, text string) bool {
 	emoji := strings.NewReplacer("\ufe0e", "", "\ufe0f", "", "\u200d", "", "\r\n", "\n", "\f", "")
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -228,6 +240,8 @@ func deceives(old, text string) bool {
 
 // scriptsChange reports whether a package.json runs something else after a
 // change (SEC-17). One that cannot be read may run anything.
+// Compared are the values of the keys by which npm, its relatives and hook managers run
+// programs, parsed, so that another layout of the same JSON does not ask.
 func scriptsChange(path, old, text string) bool {
 	if !strings.EqualFold(filepath.Base(path), "package.json") {
 		return false
@@ -255,6 +269,8 @@ func scriptsChange(path, old, text string) bool {
 }
 
 // do writes the file.
+// A path that leads elsewhere by now is CodeStale, and so is a file that changed since
+// (explainRefusal). A text that is there already is no error and writes nothing.
 func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Result, error) {
 	// Links are followed again: the write goes where the person was told.
 	if err := sameWay(env, c.path, c.at); err != nil {
@@ -296,6 +312,9 @@ func (c *change) changeTo(text string) activity.Change {
 }
 
 // explainRefusal explains a write that was not made.
+//
+// A file that changed meanwhile is CodeStale with its new digest; everything else is as
+// unchangedError has it.
 func (c *change) explainRefusal(ctx context.Context, env *tool.Env, err error) error {
 	switch fault.KindOf(err) {
 	case fault.Stale:
