@@ -13,7 +13,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// chainCommand shows who passed control to whom, and what each run took.
+// chainCommand shows who passed control to whom, and what each run took. It asks for the
+// chain of RUN (agents/chain), or of the newest run of --session. A session without runs
+// is an error, exit code 1. handoff-chain is its name in a conversation.
 func chainCommand(std streams) *cobra.Command {
 	var session string
 	var asJSON bool
@@ -46,7 +48,9 @@ run of the session.`,
 	return c
 }
 
-// chain returns the chain of a run; "" is the newest of the session.
+// chain returns the chain of a run; for run "" that of the newest run of a session, and
+// for session "" of main. It serves the command and /agents handoff-chain in a
+// conversation.
 func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain, error) {
 	if run == "" {
 		var s wire.SessionGetResult
@@ -64,7 +68,8 @@ func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain
 	return chain, err
 }
 
-// printChain prints a chain, a line for each run.
+// printChain prints a chain: the names of the agents in a first line, then a line for each
+// run with its time and tokens, and from whom and why it got control.
 func printChain(out io.Writer, chain wire.Chain) error {
 	var b strings.Builder
 	agents := []string{"user"}

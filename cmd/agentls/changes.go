@@ -18,15 +18,24 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// changesOptions are the flags of changes.
+// changesOptions are the flags of changes. Its Args function makes sure that keep, undo
+// and asks exclude each other, and that hunks come with keep or undo.
 type changesOptions struct {
-	session, run            string
+	// session and run are as typed; "" is any. run may be latestRun.
+	session, run string
+	// hunks are the beginnings of ids, as --patch shows them; none is all hunks.
 	hunks                   []string
 	keep, undo, patch, asks bool
-	asJSON, whole           bool // whole: neither files nor hunks are named
+	// whole is set by the command where neither files nor hunks are named: then all of a
+	// session is kept or undone in one request.
+	asJSON, whole bool
 }
 
-// changesCommand shows what agents changed, and keeps or undoes it.
+// changesCommand shows what agents changed, and keeps or undoes it. It asks for the
+// changes of each session of the folder, or of one, leaves out those that were not named,
+// and then prints them, resolves them, or asks about each part on a terminal. A file that
+// somebody else has changed since is listed as left; that is no failure. Without a
+// terminal -i is a usage error.
 func changesCommand(std streams) *cobra.Command {
 	var o changesOptions
 	c := &cobra.Command{
@@ -81,7 +90,9 @@ somebody else has changed since is left, and said.`,
 	return c
 }
 
-// do shows changes, or keeps or undoes them.
+// do does what the flags say with the changes that were chosen: asks about each part,
+// prints them, or keeps or undoes them. After an error half way it prints what was done
+// before, and returns the error.
 func (o *changesOptions) do(ctx context.Context, conn *connection, std streams, all []changed) error {
 	switch {
 	case o.asks:
@@ -109,20 +120,26 @@ func (o *changesOptions) do(ctx context.Context, conn *connection, std streams, 
 	return err
 }
 
-// changed is what agents changed in a file in one session.
+// changed is what agents changed in a file in one session. A change without a URI stands
+// for all files of its session, see bySession.
 type changed struct {
-	Session string   `json:"session"`
-	Run     string   `json:"run,omitempty"` // where one was asked for
-	title   string   // of the session
-	hunks   []string // those that were named; none = all
+	Session string `json:"session"`
+	// Run is set only where --run was given; it then limits what is kept or undone.
+	Run string `json:"run,omitempty"`
+	// title is the session's, for the heading where several sessions are listed.
+	title string
+	// hunks are the whole ids of the hunks that were named; none is all of the file.
+	hunks []string
 	activity.Change
 }
 
 // latestRun names the newest run that changed something.
 const latestRun = "latest"
 
-// listChanges returns what agents changed and nobody has kept or undone: in a session, "" for
-// all, and by a run, "" for any. A session that another agentls has is left out, and said.
+// listChanges returns what agents changed and nobody has kept or undone: in a session, ""
+// for all, and by a run, "" for any. For latestRun it tries the runs from the newest on
+// and returns the changes of the first one that has any. A session that another agentls
+// has is left out and named on standard error; one that cannot be read is left out.
 func (c *connection) listChanges(ctx context.Context, std streams, session, run string) ([]changed, error) {
 	sessions, err := c.sessions(ctx)
 	if err != nil {
@@ -166,7 +183,7 @@ func (c *connection) listChanges(ctx context.Context, std streams, session, run 
 	return all, nil
 }
 
-// runsOf returns the runs of a session, the newest first.
+// runsOf returns the ids of a session's runs, the newest first.
 func (c *connection) runsOf(ctx context.Context, session string) (runs []string, err error) {
 	var s wire.SessionGetResult
 	err = c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s)
@@ -176,8 +193,9 @@ func (c *connection) runsOf(ctx context.Context, session string) (runs []string,
 	return runs, err
 }
 
-// chooseChanges returns the changes of the files that are named, and of these the hunks whose
-// ids begin as those that are named; without names all.
+// chooseChanges returns the changes of the files that are named, and of these the hunks
+// whose ids begin as those that are named; without names all. A file that no agent changed
+// is an error, and so is the beginning of an id that fits no hunk or several.
 func chooseChanges(all []changed, files, hunks []string) (some []changed, err error) {
 	for _, file := range files {
 		if !slices.ContainsFunc(all, func(c changed) bool { return tool.PathOf(c.URI) == tool.PathOf(file) }) {
@@ -219,7 +237,8 @@ func pendingHunks(hunks []activity.Hunk, begin string) (ids []string) {
 }
 
 // bySession returns one change for each session, which stands for all of its files: these
-// are undone together, since a file may have taken a folder's place.
+// are undone together, since a file may have taken a folder's place. all has the changes
+// of a session next to each other.
 func bySession(all []changed) (some []changed) {
 	for _, c := range all {
 		if len(some) == 0 || some[len(some)-1].Session != c.Session {
@@ -229,7 +248,9 @@ func bySession(all []changed) (some []changed) {
 	return some
 }
 
-// resolveAll keeps or undoes changes. With an error it returns what was done before.
+// resolveAll keeps or undoes changes, action being "keep" or "undo", with one request for
+// each. It stops at the first error and returns with it what was done before; the result
+// is never nil.
 func (c *connection) resolveAll(ctx context.Context, all []changed, run,
 	action string) (*wire.ChangesResolveResult, error) {
 	done := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
@@ -247,7 +268,8 @@ func (c *connection) resolveAll(ctx context.Context, all []changed, run,
 	return done, nil
 }
 
-// urisOf names files as the protocol does.
+// urisOf returns file names as the URIs of the protocol. Names are relative to the current
+// folder; whether there is such a file is not checked.
 func urisOf(names []string) (uris []string, err error) {
 	folder, err := here()
 	if err != nil {
@@ -279,8 +301,8 @@ func only(all []activity.Change, uris []string) []activity.Change {
 	return named
 }
 
-// resolve keeps or undoes the changes of files; without files, all. With an error
-// it returns what was done before.
+// resolve keeps or undoes all changes of files in one session; without files, all of the
+// session. With an error it returns what was done before; the result is never nil.
 func (c *connection) resolve(ctx context.Context, session string, files []string,
 	action string) (*wire.ChangesResolveResult, error) {
 	all := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
@@ -298,7 +320,8 @@ func (c *connection) resolve(ctx context.Context, session string, files []string
 	return all, nil
 }
 
-// printChanges prints a line for each file, and with patches what was changed in it.
+// printChanges prints a line for each file, and with patches what was changed in it, by
+// the pager of a terminal. Sessions get headings only where there are several.
 func printChanges(ctx context.Context, out io.Writer, all []changed, patches bool) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "There are no changes of agents that you have not kept or undone.")
@@ -325,14 +348,17 @@ func printChanges(ctx context.Context, out io.Writer, all []changed, patches boo
 	return err
 }
 
-// part is a hunk that is pending, with its lines and those beside it.
+// part is a hunk that is pending, with its lines and those beside it. A person decides
+// about one part at a time.
 type part struct {
-	hunk activity.Hunk // without an id, the whole file
+	// hunk has no id where the part stands for the whole file.
+	hunk activity.Hunk
 	text string
 }
 
-// partsOf returns the pending hunks of a change. A file that is no text, and an empty
-// one, is one part.
+// partsOf returns the pending hunks of a change. The patch has the pending hunks only, in
+// order, so the two are paired by their place. A file that is no text, and an empty one,
+// is one part.
 func partsOf(c activity.Change) (parts []part) {
 	texts := hunks.Parts(c.Patch)
 	for _, h := range c.Hunks {
@@ -358,7 +384,9 @@ func withHunks(c activity.Change) string {
 	return b.String() + strings.TrimRight(c.Patch, "\n")
 }
 
-// askAboutHunks asks about each part of the changes whether it is kept or undone.
+// askAboutHunks asks about each part of the changes whether it is kept or undone, with the
+// part on standard error and what became of it on standard output. q, the end of the input
+// and Ctrl-C stop; what was decided until then stays. Any other answer leaves the part.
 func askAboutHunks(ctx context.Context, conn *connection, std streams, run string, all []changed) error {
 	asks := newTerminal(std)
 	if !asks.there {

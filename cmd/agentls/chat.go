@@ -27,7 +27,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// atTerminal reports whether a person sits at all three streams.
+// atTerminal reports whether a person sits at all three streams. Streams that are no
+// files, as in tests, are no terminals.
 func (s streams) atTerminal() bool {
 	for _, stream := range []any{s.in, s.out, s.err} {
 		f, ok := stream.(*os.File)
@@ -38,7 +39,7 @@ func (s streams) atTerminal() bool {
 	return true
 }
 
-// leastColumns is how wide a terminal must be for the chat.
+// leastColumns is how wide a terminal must be for the chat, in columns.
 const leastColumns = 50
 
 // chatFits reports whether the chat can be shown: on a terminal that moves its
@@ -55,17 +56,27 @@ func chatFits(std streams, plain bool) bool {
 	return err == nil && columns >= leastColumns
 }
 
-// conversation is a dialogue that is shown as a chat.
+// conversation is a dialogue that is shown as a chat. The chat draws the screen and hands
+// over what is typed; the dialogue does the same with it as in plain lines.
 type conversation struct {
 	*dialogue
+	// config is what the daemon is started with; its log and console go to notes.
 	config daemon.Config
-	typed  chan reply
-	keys   chan<- os.Signal
+	// typed gets what was typed, in place of the lines of a terminal. It holds maxAhead
+	// lines; what comes beyond is dropped by send.
+	typed chan reply
+	// keys gets an interrupt when the person presses Ctrl-C, or Esc during a run. The
+	// chat reads keys itself, so the system sends no signal for them.
+	keys chan<- os.Signal
+	// output is where commands of the dialogue print; the dialogue's flush shows it.
 	output *output
-	ready  chan struct{}
+	// ready is closed when the connection is there. Before that completion must not use
+	// it.
+	ready chan struct{}
 }
 
-// output collects what commands print, until it is shown as a whole.
+// output collects what commands print, until it is shown as a whole: the chat gives a
+// block of output its own form, so it must not come in pieces.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -78,6 +89,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.text.Write(b)
 }
 
+// take returns what was collected and forgets it.
 func (o *output) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,7 +97,9 @@ func (o *output) take() string {
 	return o.text.String()
 }
 
-// notes shows lines as notes of a chat.
+// notes is a writer that shows lines as notes of a chat. It points to the variable of the
+// chat, since the writer is needed to make what the chat is made of; nothing is written
+// before the chat is there.
 type notes struct{ chat **chat.Chat }
 
 // Write implements io.Writer: each write is a line, or some.
@@ -96,11 +110,15 @@ func (n notes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// gcPercent is how much garbage there may be beside what is in use: a chat stays open
-// for hours, and has processor time to spare.
+// gcPercent is how much garbage there may be beside what is in use, in percent: a chat
+// stays open for hours, and has processor time to spare.
 const gcPercent = 50
 
-// inChat is interact as a chat.
+// inChat is interact on a full screen. It makes the chat and the dialogue, which need each
+// other, and then runs both: the chat on this goroutine, since it reads keys, and the
+// dialogue beside it. Either may end first. A dialogue that ends has the chat quit; when
+// the chat has ended, cancel ends the dialogue, which is waited for, so that the daemon
+// has written its logs. The error is the dialogue's, else the chat's.
 func inChat(
 	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
 	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
@@ -149,7 +167,8 @@ func inChat(
 	return cmp.Or(ended, err)
 }
 
-// converse starts the daemon and talks until the person leaves.
+// converse starts the daemon and talks until the person leaves or ctx ends. It returns
+// when the daemon has ended.
 func (c *conversation) converse(ctx context.Context) error {
 	if err := c.open(ctx, c.config, c.handlers()); err != nil {
 		return err
@@ -165,7 +184,8 @@ func (c *conversation) converse(ctx context.Context) error {
 	return c.talk(ctx)
 }
 
-// welcome shows who is talked to, and where.
+// welcome shows who is talked to, and where: the banner, and in the status line the
+// sandbox and whether the folder is trusted, about which it may ask.
 func (c *conversation) welcome(ctx context.Context) error {
 	if err := c.banner(ctx); err != nil {
 		return err
@@ -178,6 +198,8 @@ func (c *conversation) welcome(ctx context.Context) error {
 	return c.askTrust(ctx)
 }
 
+// send hands a line, or the end of the input, to the dialogue. It never waits: the
+// goroutine that calls it draws the screen.
 func (c *conversation) send(r reply) {
 	select {
 	case c.typed <- r:
@@ -185,8 +207,10 @@ func (c *conversation) send(r reply) {
 	}
 }
 
+// submit takes a line that the person has sent.
 func (c *conversation) submit(text string) { c.send(reply{line: text, ok: true}) }
 
+// interrupt does what a signal SIGINT does in plain lines. It never waits.
 func (c *conversation) interrupt() {
 	select {
 	case c.keys <- os.Interrupt:
@@ -194,7 +218,8 @@ func (c *conversation) interrupt() {
 	}
 }
 
-// farewell is what is shown when a chat has ended: how to go on.
+// farewell is what stays on the terminal when a chat has ended: the command to go on. It
+// is "" where no request was made, since then there is no session to go on with.
 func (c *conversation) farewell() string {
 	if c.conn == nil || !c.placed {
 		return ""
@@ -202,7 +227,9 @@ func (c *conversation) farewell() string {
 	return fmt.Sprintf("To continue: agentls run -i --session %s", tool.Escape(c.session))
 }
 
-// handlers returns what the chat does with what the daemon sends.
+// handlers returns what the chat does with what the daemon sends: events are drawn,
+// questions open a dialog of the chat, and other notifications are handled as in plain
+// lines. A question ends when the daemon withdraws it or the run is interrupted.
 func (c *conversation) handlers() client.Config {
 	plain := c.t.handlers()
 	return client.Config{
@@ -241,7 +268,8 @@ func (c *conversation) handlers() client.Config {
 	}
 }
 
-// showEvent shows an event: the chat itself, or in words.
+// showEvent shows an event: in the chat where that draws its type, else as a line of the
+// timeline. An event of a type that this version does not know is skipped.
 func (c *conversation) showEvent(e wire.ActivityParams) {
 	body, err := activity.Decode(e.Type, e.Data)
 	if err != nil {
@@ -254,7 +282,10 @@ func (c *conversation) showEvent(e wire.ActivityParams) {
 	}
 }
 
-// branchOf returns the branch of git that a folder is on; "" where it is on none.
+// branchOf returns the git branch that a folder is on, the beginning of the commit where
+// no branch is checked out, and "" outside a repository. It reads .git/HEAD instead of
+// starting git, which would delay the first screen; a worktree, whose .git is a file, has
+// none.
 func branchOf(folder string) string {
 	folder, err := filepath.Abs(folder)
 	for err == nil {
@@ -274,7 +305,9 @@ func branchOf(folder string) string {
 	return ""
 }
 
-// answer asks a question of an agent's, or of the daemon's.
+// answer asks a question of an agent's, or of the daemon's. With choices the person picks
+// one; the questions of an agent also take another answer, those of the daemon do not. An
+// empty answer and Esc decline. When ctx ends it returns its error.
 func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.AskResult, error) {
 	q := c.chat.Ask(0)
 	defer q.Close()

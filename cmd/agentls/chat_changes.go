@@ -14,10 +14,12 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// noChanges is what is said where nothing is to be kept or undone.
+// noChanges is the answer to /changes where there is nothing to decide.
 const noChanges = "There are no changes of agents that you have not kept or undone."
 
-// changes shows, keeps or undoes what agents changed.
+// changes does /changes, whose arguments are rest. With keep or undo it does that with the
+// files named, or with all; else it shows the changes: in the chat as a review, where the
+// person decides, and in plain lines as patches.
 func (d *dialogue) changes(ctx context.Context, rest string) error {
 	words := strings.Fields(rest)
 	action := ""
@@ -58,15 +60,20 @@ func extent(f activity.Change) string {
 	return fmt.Sprintf("+%d −%d  %s", added, removed, statuses(f.Hunks))
 }
 
-// review is a person who goes through changes.
+// review is one pass of a person through changes. It is used by one goroutine.
 type review struct {
 	*dialogue
-	q    *chat.Question
-	said []string       // what became of changes, and was not shown yet
+	q *chat.Question
+	// said is what could not be kept or undone, and was not shown yet. The next question
+	// shows it above its part, since the dialog covers what is printed.
+	said []string
+	// done counts parts by "keep" and "undo", for the line at the end.
 	done map[string]int // parts that were kept and undone, by action
 }
 
 // review has the person keep or undo changes: all, those of a file, or part by part.
+// Leaving a dialog leaves what is not decided yet as it is. The last line says how many
+// parts were kept and undone.
 func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	r := &review{dialogue: d, q: d.chat.Pick(), done: make(map[string]int)}
 	defer func() {
@@ -118,8 +125,8 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	return nil
 }
 
-// file goes through the parts of a file, and reports whether the person wants to see
-// the next one.
+// file goes through the parts of a file, and reports whether the person wants to see the
+// next file. Esc ends the review as a whole.
 func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err error) {
 	name := localName(f.URI)
 	parts := partsOf(f)
@@ -172,7 +179,8 @@ func idsOf(parts []part) (ids []string) {
 	return ids
 }
 
-// resolve keeps or undoes changes: without a URI all, without hunks all of a file.
+// resolve keeps or undoes changes, action being "keep" or "undo": without a URI all of the
+// session, without ids all of a file. It counts what was done, and notes what was left.
 func (r *review) resolve(ctx context.Context, uri, action string, ids ...string) error {
 	var done wire.ChangesResolveResult
 	p := &wire.ChangesResolveParams{Session: r.session, URI: uri, Hunks: ids, Action: action}
@@ -192,7 +200,7 @@ func (r *review) resolve(ctx context.Context, uri, action string, ids ...string)
 	return nil
 }
 
-// news returns what became of changes since the last time.
+// news returns what became of changes since the last call, and forgets it.
 func (r *review) news() string {
 	text := strings.Join(r.said, "\n")
 	r.said = nil

@@ -16,8 +16,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// chatCommands are the commands of a dialogue, as /help lists them and completion
-// offers them.
+// chatCommands are the commands of a dialogue, as /help lists them and completion offers
+// them. obey does them; it also takes them without a slash.
 var chatCommands = []struct{ name, arguments, does string }{
 	{"/help", "", "lists the commands and the keys"},
 	{"/model", "[NAME]", "shows the model, or answers with another"},
@@ -32,8 +32,8 @@ var chatCommands = []struct{ name, arguments, does string }{
 	{"/exit", "", "leaves; so does Ctrl-D"},
 }
 
-// choose has the person choose one of some things by name; "" where they did not. In
-// plain lines it lists them, with the command that names one.
+// choose has the person choose one of some things by name; "" where they did not. In plain
+// lines there is no picker: it lists them with the command that names one, and returns "".
 func (d *dialogue) choose(ctx context.Context, title, command string, options []chat.Option) string {
 	if d.chat == nil {
 		d.t.say("%s:", title)
@@ -52,7 +52,8 @@ func (d *dialogue) choose(ctx context.Context, title, command string, options []
 	return options[i].Label
 }
 
-// changeModel shows or changes the model that answers.
+// changeModel shows or changes the model that answers. It only takes effect with the next
+// request, which names it; whether there is such a model that request says.
 func (d *dialogue) changeModel(ctx context.Context, name string) error {
 	if name == "" {
 		var options []chat.Option
@@ -71,7 +72,8 @@ func (d *dialogue) changeModel(ctx context.Context, name string) error {
 	return nil
 }
 
-// modes are what can run without a question.
+// modes are the approval modes, from the one that allows least to the one that allows
+// most, with what runs in each without a question.
 var modes = []chat.Option{
 	{Label: "plan", Note: "agents only read"},
 	{Label: "ask", Note: "agents ask before they change anything"},
@@ -79,7 +81,8 @@ var modes = []chat.Option{
 	{Label: "auto", Note: "medium risks run without a question, too"},
 }
 
-// changeMode shows or changes what runs without a question.
+// changeMode shows or changes what runs without a question. The daemon keeps the mode with
+// the session; where the session does not exist yet, the first request brings it along.
 func (d *dialogue) changeMode(ctx context.Context, name string) error {
 	if name == "" {
 		if name = d.choose(ctx, "What runs without a question", "/mode", slices.Clone(modes)); name == "" {
@@ -103,7 +106,8 @@ func (d *dialogue) changeMode(ctx context.Context, name string) error {
 	return nil
 }
 
-// changeAgent talks to another agent.
+// changeAgent has the person pick the agent that is talked to. The model goes back to that
+// agent's own.
 func (d *dialogue) changeAgent(ctx context.Context) error {
 	var list wire.ListResult
 	if err := d.conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
@@ -123,7 +127,9 @@ func (d *dialogue) changeAgent(ctx context.Context) error {
 	return d.banner(ctx)
 }
 
-// changeSession goes to another session.
+// changeSession goes to another session of the folder, by name or picked from a list
+// without those that cannot be used. The agent of the session is talked to, where it has
+// one, and the old context is told of again.
 func (d *dialogue) changeSession(ctx context.Context, name string) error {
 	sessions, err := d.conn.sessions(ctx)
 	if err != nil {
@@ -162,8 +168,9 @@ func (d *dialogue) changeSession(ctx context.Context, name string) error {
 	return d.banner(ctx)
 }
 
-// rewind goes back to before something that the person said, whose words they can
-// change and say again.
+// rewind goes back to before something that the person said, and in the chat puts those
+// words into the input, where they can be changed and sent again. It asks whether files go
+// back as well. In plain lines it lists the places with the command that goes there.
 func (d *dialogue) rewind(ctx context.Context) error {
 	type place struct {
 		seq  uint64
@@ -226,7 +233,8 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	return nil
 }
 
-// setStatus changes the status line of a chat.
+// setStatus changes the status line of a chat: the fields of s that are not empty. In
+// plain lines there is none.
 func (d *dialogue) setStatus(s chat.Status) {
 	if d.chat != nil {
 		d.chat.SetStatus(s)

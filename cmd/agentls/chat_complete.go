@@ -13,11 +13,12 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// most is how many completions are offered.
+// mostOffers is how many files are offered. More than fits on a screen helps nobody.
 const mostOffers = 50
 
-// complete returns what a word that begins with / or @ can become: commands, or
-// agents and files.
+// complete returns what a word that begins with / or @ can become: commands, or agents and
+// files. The person waits for it, so it takes two seconds at most, and one more while the
+// daemon starts; what was not found until then is not offered.
 func (c *conversation) complete(word string) []chat.Completion {
 	select {
 	case <-c.ready:
@@ -32,6 +33,7 @@ func (c *conversation) complete(word string) []chat.Completion {
 	return append(c.completeAgents(ctx, word), completePaths(ctx, word)...)
 }
 
+// completeCommands offers the commands of a dialogue and the custom ones that can be used.
 func (c *conversation) completeCommands(ctx context.Context, word string) (offers []chat.Completion) {
 	for _, command := range chatCommands {
 		if strings.HasPrefix(command.name, word) {
@@ -47,6 +49,7 @@ func (c *conversation) completeCommands(ctx context.Context, word string) (offer
 	return offers
 }
 
+// completeAgents offers the agents that can run; none where the daemon gives no answer.
 func (c *conversation) completeAgents(ctx context.Context, word string) (offers []chat.Completion) {
 	var list wire.ListResult
 	if c.conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list) != nil {
@@ -60,11 +63,13 @@ func (c *conversation) completeAgents(ctx context.Context, word string) (offers 
 	return offers
 }
 
-// skipped are folders that hold nothing that a person wrote.
+// skipped are folders that hold nothing that a person wrote. Folders whose name begins
+// with a dot are skipped too.
 var skipped = []string{"node_modules", "vendor", "target", "dist", "__pycache__"}
 
-// completePaths offers files of the folder whose path contains what was typed: first
-// those whose name begins with it.
+// completePaths offers files of the folder whose path contains what was typed, without
+// regard to case: first those whose path or name begins with it. It looks at 50,000 files
+// at most, so that a large folder does not hold up the person.
 func completePaths(ctx context.Context, word string) []chat.Completion {
 	typed := strings.ToLower(strings.TrimPrefix(word, "@"))
 	var names, parts []chat.Completion
@@ -97,8 +102,9 @@ func completePaths(ctx context.Context, word string) []chat.Completion {
 	return all[:min(len(all), mostOffers)]
 }
 
-// filesNamed returns the files that a text names with an @, as URIs: they ride along
-// with the request.
+// filesNamed returns the files that a text names with an @, as URIs: they ride along with
+// the request. A word that names no regular file, also without punctuation at its end, is
+// taken as text.
 func filesNamed(text string) (uris []string) {
 	for word := range strings.FieldsSeq(text) {
 		name, ok := strings.CutPrefix(word, "@")

@@ -11,7 +11,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// answers are what a person can say to a call in the chat, where it is offered.
+// answers are what a person can say to a call in the chat, where the daemon offers it: the
+// key, the outcome on the wire, and the label. An upper-case key means all calls that
+// begin with the question's prefix.
 var answers = []struct{ key, outcome, label string }{
 	{"y", "once", "Yes, once"},
 	{"r", "run", "Yes, and for the rest of this run"},
@@ -20,7 +22,9 @@ var answers = []struct{ key, outcome, label string }{
 	{"e", "modify", "Edit it first"},
 }
 
-// confirm asks about a call. Anything but one of the keys offered is no.
+// confirm asks about a call. Anything but one of the keys offered is no, so that closing
+// the dialog refuses. An edit that failed or changed nothing leads back to the question.
+// When ctx ends, the question was withdrawn, and the error says so.
 func (c *conversation) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
 	q := c.chat.Ask(p.QueueLength)
 	defer q.Close()
@@ -60,8 +64,8 @@ func (c *conversation) confirm(ctx context.Context, p *wire.ConfirmParams) (*wir
 	}
 }
 
-// confirmOptions are the answers that a question offers, what
-// those for longer cover stands in the question.
+// confirmOptions are the answers that a question offers, among them always no. What those
+// for longer cover is said by the text of the question.
 func confirmOptions(p *wire.ConfirmParams) []chat.Option {
 	var options []chat.Option
 	offers := func(outcome string) bool {
@@ -82,8 +86,8 @@ func confirmOptions(p *wire.ConfirmParams) []chat.Option {
 		chat.Option{Key: "t", Label: "No, and tell the agent why"})
 }
 
-// edit has the person change a call: in their editor, or in place where they have
-// none. nil is a call that was not changed.
+// edit has the person change a call: in their editor, for which the chat leaves the
+// screen, or in place where they have none. nil is a call that was not changed.
 func (c *conversation) edit(ctx context.Context, q *chat.Question, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
 	d := draftOf(p)
 	text, ok := d.text, true

@@ -8,12 +8,16 @@ import (
 	"path/filepath"
 )
 
-// pastLines is what a person typed in chats, in a file of theirs that only they can
-// read.
+// pastLines is what a person typed in chats, in a file of theirs that only they can read.
+// Secrets are masked by the caller before they come here.
 type pastLines struct {
-	path   string
+	// path is the file, for all folders of the person.
+	path string
+	// folder is the one whose lines are shown; "" where it is not known.
 	folder string
-	lines  []string
+	// lines are the folder's from the oldest on, as the file had them at the start. Lines
+	// that are added later are in the file only: the chat keeps its own list.
+	lines []string
 }
 
 // pastLine is a line of the file.
@@ -27,8 +31,8 @@ const (
 	historyBytes = 1 << 20 // of a file that is made shorter at the next start
 )
 
-// historyOf reads what was typed in chats of this folder. What cannot be read is
-// left out: it is a convenience.
+// historyOf reads what was typed in chats of this folder. What cannot be read is left out:
+// it is a convenience. A file that has grown too large loses its older half.
 func historyOf(home string) *pastLines {
 	p := &pastLines{path: filepath.Join(home, "agentls", "history.jsonl")}
 	p.folder, _ = here()
@@ -50,7 +54,9 @@ func historyOf(home string) *pastLines {
 	return p
 }
 
-// keep adds a line to the file.
+// keep adds a line to the file. Errors are dropped: a history that cannot be written is no
+// reason to bother somebody who talks. Several chats may add at once, since a line is
+// written by one call that appends.
 func (p *pastLines) keep(text string) {
 	data, err := json.Marshal(pastLine{p.folder, text})
 	if err != nil || os.MkdirAll(filepath.Dir(p.path), 0o700) != nil {

@@ -13,8 +13,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// askTrust has a person at a terminal decide about a folder that nobody has decided
-// about, before an agent spends turns in it on what it may not do.
+// askTrust has a person at a terminal decide about a folder that nobody has decided about,
+// before an agent spends turns in it on what it may not do. The daemon asks, as in an
+// editor; a goroutine cancels the question on Ctrl-C, which leaves, and ends with the
+// question. In a folder that is not trusted it says so and goes on: agents may read there.
 func (d *dialogue) askTrust(ctx context.Context) error {
 	folder, err := here()
 	if err != nil || !d.terminal {
@@ -54,7 +56,7 @@ func (d *dialogue) askTrust(ctx context.Context) error {
 	return nil
 }
 
-// homely shows a folder below the person's home as shells do.
+// homely shows a folder below the person's home as shells do, with ~.
 func homely(folder string) string {
 	home, err := os.UserHomeDir()
 	if rest, ok := strings.CutPrefix(folder, home+string(filepath.Separator)); ok && err == nil && home != "" {

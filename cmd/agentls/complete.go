@@ -19,7 +19,8 @@ import (
 	"github.com/agentls/agentls/internal/daemon"
 )
 
-// here returns the folder that the command was started in, canonical.
+// here returns the folder that the command was started in, with symbolic links resolved:
+// the daemon names files so, and their paths are compared.
 func here() (string, error) {
 	folder, err := filepath.Abs(".")
 	if err != nil {
@@ -28,16 +29,21 @@ func here() (string, error) {
 	return filepath.EvalSymlinks(folder)
 }
 
-// complete offers the values of a flag to the shell.
+// complete offers fixed values of a flag to the shell; without values it offers nothing,
+// also no files.
 func complete(c *cobra.Command, flag string, values ...string) {
 	completeBy(c, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choice is the value of a flag that is one of some.
+// choice is the value of a flag that is one of some. The default counts as valid also
+// where it is not one of them, as "" for a flag that was not given.
 type choice struct {
+	// value is where the flag's value goes.
 	value *string
-	first string // without the flag
-	of    []string
+	// first is the value without the flag.
+	first string
+	// of are the values that can be typed, in the order of help and errors.
+	of []string
 }
 
 // String implements [pflag.Value]; of the zero value it is asked, too.
@@ -55,14 +61,16 @@ func (c choice) Set(value string) error {
 	return nil
 }
 
-// choose adds a flag that is one of some values, which are offered to the shell.
+// choose adds a flag that is one of some values, which are offered to the shell. It sets
+// *value to first. Help and errors come from the same list, so they cannot differ.
 func choose(c *cobra.Command, value *string, flag, first, help string, of ...string) {
 	*value = first
 	c.Flags().Var(choice{value, first, of}, flag, help)
 	complete(c, flag, of...)
 }
 
-// flagError is what a person is told of flags that cannot be read.
+// flagError turns cobra's error about flags into a usage error. For a flag of choose it
+// says which value is invalid, and names those that are valid.
 func flagError(_ *cobra.Command, err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if _, ok := bad.GetFlag().Value.(choice); ok {
@@ -72,7 +80,8 @@ func flagError(_ *cobra.Command, err error) error {
 	return usage{err}
 }
 
-// completeBy offers what offer returns when the shell asks.
+// completeBy offers what offer returns when the shell asks. It panics for a flag that is
+// not there or has values already, which any run of the program would show.
 func completeBy(c *cobra.Command, flag string, offer cobra.CompletionFunc) {
 	// It fails for a flag that is not there or has values already.
 	if err := c.RegisterFlagCompletionFunc(flag, offer); err != nil {
@@ -80,15 +89,16 @@ func completeBy(c *cobra.Command, flag string, offer cobra.CompletionFunc) {
 	}
 }
 
-// completeModels offers the models to --model.
+// completeModels offers the program's models to --model, by id and alias. Those that
+// settings add are not offered, since settings are not read here.
 func completeModels(c *cobra.Command) {
 	completeBy(c, "model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return models(), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// completeTools offers the built-in tools, also behind those that are there
-// already and a comma.
+// completeTools offers the built-in tools, also behind those that are there already and a
+// comma. It adds no space, since a comma may follow.
 func completeTools(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	before := begun[:strings.LastIndex(begun, ",")+1]
 	var names []string
@@ -100,7 +110,8 @@ func completeTools(_ *cobra.Command, _ []string, begun string) ([]string, cobra.
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeFiles offers the names of agents that have a file.
+// completeFiles offers the names of agents that may have a file, for the first most
+// arguments: all but main.
 func completeFiles(most int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		names, directive := completeAgents(most)(c, args, begun)
@@ -113,7 +124,9 @@ func completeAgents(most int) cobra.CompletionFunc {
 	return completeRead(most, daemon.Config.OfferAgents)
 }
 
-// completeRead offers what is read for the first most arguments.
+// completeRead offers what read returns for the first most arguments. It starts no daemon,
+// since a person waits at each key. What cannot be read is not offered: a shell has no
+// place for an error.
 func completeRead(most int, read func(daemon.Config, context.Context, string) []daemon.Offer) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) (values []string, _ cobra.ShellCompDirective) {
 		home, err := daemon.HomeOf(os.Getenv)
@@ -131,8 +144,8 @@ func completeRead(most int, read func(daemon.Config, context.Context, string) []
 	}
 }
 
-// completeSessionFlag offers the names of this folder's sessions, and what else it may
-// be, for --session.
+// completeSessionFlag offers the names of this folder's sessions, and the words in more,
+// for --session.
 func completeSessionFlag(c *cobra.Command, more ...string) {
 	completeBy(c, "session", func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		names, directive := completeSessions(c, nil, begun)
@@ -147,7 +160,9 @@ var (
 	completeSessions    = completeRead(1, daemon.Config.OfferSessions)
 )
 
-// completeHunks offers the parts of what agents changed, by their ids.
+// completeHunks offers the parts of what agents changed, by their ids. Unlike the others
+// it starts a daemon, since only that can tell which parts are still pending. It prints
+// nothing.
 func completeHunks(std streams) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 		std.err = io.Discard

@@ -14,6 +14,11 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// configCommand shows settings with where each comes from, or changes one. Without
+// arguments it asks for all settings (agents/config/get), with KEY for those below it, and
+// with KEY VALUE it has the daemon write the file of the folder, or with --global the
+// person's (agents/config/set). Problems of the files go to standard error and do not
+// change the exit code; a key or value that there is not is an error, exit code 1.
 func configCommand(std streams) *cobra.Command {
 	var global, asJSON bool
 	c := &cobra.Command{
@@ -40,6 +45,8 @@ null takes KEY out of the file.`,
 	return c
 }
 
+// showConfig prints the settings below a key, "" for all, in words or as JSON. It also
+// does /agents config in a conversation.
 func showConfig(ctx context.Context, conn *connection, std streams, key string, asJSON bool) error {
 	var r wire.ConfigGetResult
 	if err := conn.Call(ctx, wire.MethodConfigGet, &wire.ConfigGetParams{Key: key}, &r); err != nil {
@@ -54,6 +61,9 @@ func showConfig(ctx context.Context, conn *connection, std streams, key string, 
 	return printConfig(std.out, r.Values)
 }
 
+// setConfig gives a key a value. The text is sent as a JSON string, and the daemon reads
+// it by the key's type; only null is sent as such, since it removes the key. Where another
+// file or the environment wins over the one that was changed, it says so.
 func setConfig(ctx context.Context, conn *connection, out io.Writer, key, text string, global, asJSON bool) error {
 	p := wire.ConfigSetParams{Key: key, Scope: "project"}
 	if global {
@@ -80,8 +90,8 @@ func setConfig(ctx context.Context, conn *connection, out io.Writer, key, text s
 	return err
 }
 
-// printConfig prints a line for each setting. The agent that takes what is nobody's is
-// told only where something says so.
+// printConfig prints a line for each setting. agents.routing.default_agent is left out of
+// a list where it is not set and no fallback refers to it.
 func printConfig(out io.Writer, values []wire.ConfigValue) error {
 	fallback := ""
 	for _, v := range values {
@@ -100,6 +110,8 @@ func printConfig(out io.Writer, values []wire.ConfigValue) error {
 	return w.Flush()
 }
 
+// valueOf returns a setting's value as it is printed: a string without quotes, anything
+// else as JSON.
 func valueOf(v wire.ConfigValue) string {
 	var text string
 	if json.Unmarshal(v.Value, &text) != nil {
@@ -108,7 +120,8 @@ func valueOf(v wire.ConfigValue) string {
 	return tool.Escape(text)
 }
 
-// originOf says where a setting comes from.
+// originOf says where a setting comes from: default, the name of a variable, or scope,
+// file and line. The scope user is called global, as the flag is.
 func originOf(v wire.ConfigValue) string {
 	switch v.Scope {
 	case "default":

@@ -16,15 +16,23 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// connection is a daemon in this process and a client of it: the command line
-// speaks the same protocol as an editor.
+// connection is a daemon in this process and a client of it: the command line speaks the
+// same protocol as an editor, so that it can do nothing that an editor cannot. Methods on
+// it are requests that several commands share.
 type connection struct {
 	*client.Client
-	done chan error // the daemon's end
-	end  func() error
+	// done gets the error with which the daemon ended, once. It has room for it, so that
+	// the daemon's goroutine ends also where nobody receives.
+	done chan error
+	// end is close, done once however often Close is called.
+	end func() error
 }
 
-// connect starts a daemon for a folder and shakes hands with it. Close it.
+// connect starts a daemon for a folder and shakes hands with it. Close it. handler gets
+// what the daemon sends; the zero value drops notifications and refuses questions. It
+// declares the capabilities of a client that shows events and asks the person. The daemon
+// and the client do not end with ctx: an interrupted command still has to cancel its run
+// and have the log written, which Close does. ctx ends only the wait for the handshake.
 func connect(ctx context.Context, config daemon.Config, folder string, handler client.Config) (*connection, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -62,6 +70,8 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 // again.
 func (c *connection) Close() error { return c.end() }
 
+// close asks the daemon to shut down, hangs up, and waits for the daemon's end. The
+// request has no limit of time: shutting down has its own in the daemon.
 func (c *connection) close() error {
 	err := c.Shutdown(context.Background())
 	closed := c.Client.Close()

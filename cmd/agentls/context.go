@@ -16,6 +16,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// contextCommand shows or clears what an agent has seen and said in a session. show asks
+// for the context (agents/context/get), or with --state for the session's state, and
+// prints it. clear has the agent's next run begin anew (agents/context/clear) and asks
+// nothing: with --purge the text is erased from the disk, which cannot be undone.
 func contextCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "context", Short: "Show or clear what an agent has seen and said",
@@ -72,7 +76,8 @@ with --purge it is erased from the disk as well.`,
 	return c
 }
 
-// printContext prints a context as spec 3.1 has it.
+// printContext prints a context as JSON, in a form of its own that scripts rely on, not as
+// the protocol has it.
 func printContext(ctx context.Context, conn *connection, out io.Writer, session, agent string) error {
 	var r wire.ContextGetResult
 	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session,
@@ -100,11 +105,12 @@ func printContext(ctx context.Context, conn *connection, out io.Writer, session,
 		r.StartedAt, r.LastActiveAt, r.MemoryFiles})
 }
 
-// maxShown is how many messages of a context a dialogue shows.
+// maxShown is how many messages of a context /context shows in a conversation.
 const maxShown = 20
 
-// showContext prints a context for people, at most the last so many messages; 0
-// is all.
+// showContext prints a context for people: a line about it, the memory files that the
+// agent is told, and at most the last most messages; 0 is all. Results of tools are cut to
+// a line.
 func showContext(ctx context.Context, conn *connection, out io.Writer, session, agent string, most int) error {
 	var r wire.ContextGetResult
 	if err := conn.Call(ctx, wire.MethodContextGet, &wire.ContextParams{Session: session,
@@ -159,7 +165,8 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	return err
 }
 
-// writeMemory lists the memory files that follow an agent's prompt.
+// writeMemory lists the memory files that follow an agent's prompt, with their imports,
+// and those that were left out, with the reason.
 func writeMemory(b *strings.Builder, files []wire.MemoryFile) {
 	for _, f := range files {
 		name := tool.Escape(tool.PathOf(f.URI))

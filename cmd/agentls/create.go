@@ -20,14 +20,22 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// wanted is what a person said of a new agent, by flags.
+// wanted is what a person said of a new agent: by flags, and then by answers to the
+// wizard. What was said ends up in CreateParams, whose Fields has only the fields that
+// were given.
 type wanted struct {
 	wire.CreateParams
 	title, description, model string
 	tools, mcp                []string
-	global, extended, tested  bool
+	// extended asks more questions; tested also makes a file of tests (--with-test).
+	global, extended, tested bool
 }
 
+// createCommand makes an agent's file. It asks a person at a terminal for what no flag
+// says, has the daemon make the file (agents/create), and prints its path and what to do
+// next. Without a terminal a missing name is a usage error, and everything else has a
+// default. The daemon refuses a file that is there and one that would not be valid; that
+// is exit code 1, and nothing was written.
 func createCommand(std streams) *cobra.Command {
 	var w wanted
 	c := &cobra.Command{
@@ -93,7 +101,8 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	return c
 }
 
-// take makes parameters of the flags that were given.
+// take makes parameters of the flags that were given. A flag that was given empty counts
+// as given: it sets the field to nothing, where the template may have something.
 func (w *wanted) take(c *cobra.Command) error {
 	scope, err := scopeOf(w.Scope, w.global)
 	if err != nil {
@@ -124,7 +133,8 @@ func (w *wanted) take(c *cobra.Command) error {
 	return nil
 }
 
-// nonBlank returns what is in a list besides blanks.
+// nonBlank returns the texts of a list without blanks at their ends, and without those
+// that are empty then. It never returns nil, which would be null in JSON.
 func nonBlank(list []string) []string {
 	texts := []string{}
 	for _, s := range list {
@@ -135,7 +145,9 @@ func nonBlank(list []string) []string {
 	return texts
 }
 
-// create makes the file and says what to do next.
+// create makes the file and says what to do next. With force it first asks the daemon
+// where the file would be, without writing it, so that it can say Replaced where it was
+// there. Problems of the new file that are no errors go to standard error.
 func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams, tested bool) error {
 	var r wire.CreateResult
 	done := "Created"
@@ -184,6 +196,8 @@ func create(ctx context.Context, conn *connection, std streams, p *wire.CreatePa
 }
 
 // createTest makes a file of tests beside an agent's and returns its path, as it is shown.
+// It fails for a file that is there, unless with force. The command line writes this file
+// itself, since the protocol has no request for it.
 func createTest(agent string, p *wire.CreateParams) (string, error) {
 	u, err := uri.Parse(agent)
 	if err != nil {
@@ -205,6 +219,7 @@ func createTest(agent string, p *wire.CreateParams) (string, error) {
 // templatesOf is where the person's own templates lie.
 func templatesOf(home string) string { return filepath.Join(home, "agents", template.Folder) }
 
+// namesOf returns the names of the templates that can be used.
 func namesOf(list []template.Template) (names []string) {
 	for _, t := range list {
 		if t.Problem == "" {
@@ -214,7 +229,8 @@ func namesOf(list []template.Template) (names []string) {
 	return names
 }
 
-// completeTemplates offers the templates to the shell.
+// completeTemplates offers the templates to the shell, read without a daemon: the built-in
+// ones where the person's own cannot be read.
 func completeTemplates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := template.Builtin()
 	if home, err := daemon.HomeOf(os.Getenv); err == nil {

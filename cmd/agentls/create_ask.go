@@ -13,30 +13,34 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// wizard asks for a new agent. What flags have said is not asked again.
+// wizard asks for a new agent, a line for each question. What flags have said is not asked
+// again. It writes nothing: create does, when all is known.
 type wizard struct {
 	w    *wanted
 	conn *connection
 	asks *terminal
 }
 
-// prompt is one line that the wizard asks for. set takes what was typed, "" for
-// Enter alone.
+// prompt is one line that the wizard asks for.
 type prompt struct {
-	text  string
+	// text is the question, with what Enter alone means in brackets.
+	text string
+	// asked reports whether it is to be asked, by what is known when its turn comes.
 	asked func() bool
-	set   func(answer string)
+	// set takes what was typed, "" for Enter alone. It only changes wanted.
+	set func(answer string)
 }
 
-// toolSets are the words that stand for several tools.
+// toolSets are the words that stand for several tools, besides all, which is no list.
 var toolSets = map[string][]string{
 	"read": {"read_file", "glob", "grep", "ls"},
 	"edit": {"read_file", "glob", "grep", "ls", "edit_file", "write_file"},
 	"none": {},
 }
 
-// ask asks all questions, each again until the daemon would make an agent of the
-// answers. Of a person who leaves nothing is written: the error is exit 130.
+// ask asks all questions, each again until the daemon would make an agent of the answers:
+// an answer that it refuses is taken back before the question comes again. Of a person who
+// leaves nothing is written: the error is exit 130.
 func (z *wizard) ask(ctx context.Context) error {
 	questions, err := z.questions(ctx)
 	if err != nil {
@@ -72,7 +76,8 @@ func (z *wizard) ask(ctx context.Context) error {
 	return nil
 }
 
-// questions returns what is asked, in order.
+// questions returns what is asked, in order; with --extended also what most agents do not
+// need. Later questions look at the answers of earlier ones in asked.
 func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 	var templates wire.TemplatesResult
 	if err := z.conn.Call(ctx, wire.MethodTemplates, nil, &templates); err != nil {
@@ -120,7 +125,8 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 	}), nil
 }
 
-// setTools takes a word for several tools, or their names.
+// setTools takes a word for several tools, or their names. Enter alone leaves the
+// template's; all is null, which takes the template's list away.
 func (w *wanted) setTools(answer string) {
 	switch names, isSet := toolSets[answer]; {
 	case answer == "":
@@ -151,7 +157,7 @@ func (w *wanted) setHandoffs(answer string) {
 	}
 }
 
-// listOf returns what was typed by commas.
+// listOf returns what was typed by commas, also those of Chinese and Japanese keyboards.
 func listOf(text string) []string {
 	return nonBlank(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、", r) }))
 }
@@ -159,7 +165,9 @@ func listOf(text string) []string {
 // checkIn is how long a person waits to hear whether an answer will do.
 const checkIn = 20 * time.Second
 
-// try asks the daemon whether it would make an agent of what is known so far.
+// try asks the daemon whether it would make an agent of what is known so far. name stands
+// in for a name that was not asked for yet; whether a file of that name exists does not
+// count then.
 func (z *wizard) try(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkIn)
 	defer cancel()

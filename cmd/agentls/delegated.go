@@ -10,7 +10,9 @@ import (
 )
 
 // showDelegated shows an event of a run that another one started: who was asked for what,
-// its calls, and what a person should know. What it says is for its caller.
+// its calls, and what a person should know. What the delegated agent says is not shown,
+// since it is meant for its caller. Lines begin with the path of agents, as several may
+// run at once.
 func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 	who := t.path(e, body)
 	switch b := body.(type) {
@@ -50,7 +52,7 @@ func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 }
 
 // path names the agents below the one that the person asked, down to that of an event:
-// "middle → helper".
+// "middle → helper". It is known from the run's first event to its last.
 func (t *timeline) path(e wire.ActivityParams, body activity.Body) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

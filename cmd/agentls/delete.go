@@ -14,6 +14,12 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// deleteCommand deletes an agent's file, and what the agent remembers in sessions unless
+// --keep-context. It finds the agent, asks at the terminal with the file's path, and has
+// the daemon delete it (agents/delete). Without a terminal --yes is needed; else it is a
+// usage error. A no prints that nothing was deleted and is exit code 0; Ctrl-C at the
+// question is 130. At the end it names the agents that still hand over to the one that is
+// gone.
 func deleteCommand(std streams) *cobra.Command {
 	var scope string
 	var yes, keep bool
@@ -81,8 +87,8 @@ func deleteCommand(std streams) *cobra.Command {
 	return c
 }
 
-// stillNaming returns the agents that hand over to an agent, or delegate to it,
-// that there is none of any more.
+// stillNaming returns the agents that hand over or delegate to an agent that was deleted.
+// It returns none where another file has an agent of that name, which takes its place.
 func stillNaming(ctx context.Context, conn *connection, name string) (list []string, err error) {
 	var r wire.ListResult
 	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &r); err != nil {
@@ -110,9 +116,10 @@ func scopeOf(scope string, global bool) (string, error) {
 	return scope, nil
 }
 
-// agentOf returns the agent of a name, and of a scope if one is given, for what is
-// done to its file. A file that has the name of what is built in is meant before
-// that: it is invalid, and can be fixed or deleted.
+// agentOf returns the agent of a name, and of a scope if one is given, for what is done to
+// its file: edit and delete. A file that has the name of a built-in agent is meant before
+// that agent: it is invalid, and can be fixed or deleted. With scope "" an agent without a
+// file is returned with an empty URI; the caller says what that means.
 func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.AgentInfo, error) {
 	var is wire.GetResult
 	if scope == "" {
@@ -137,7 +144,8 @@ func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.Ag
 }
 
 // yes asks a question that is answered with yes or no; other is what an empty answer
-// means. Any other answer, and nobody's, is no.
+// means. Any other answer is no, and so are the end of the input and the end of ctx. Call
+// it only where t.there.
 func (t *terminal) yes(ctx context.Context, question string, other bool) bool {
 	answer := t.listen()
 	fmt.Fprint(t.out, question)

@@ -32,9 +32,13 @@ import (
 //go:embed demo
 var demoFiles embed.FS
 
-// demoOptions are the flags of demo.
+// demoOptions are the flags of demo. live needs a key; without it nothing goes over the
+// network.
 type demoOptions struct{ keep, deny, live bool }
 
+// demoCommand lets a person watch agents fix a bug, without a key. It reads nothing of the
+// folder where it runs. Without a terminal it answers the questions of the agents itself,
+// and says so. It exits with 1 where the run did not reach its goal.
 func demoCommand(std streams) *cobra.Command {
 	var o demoOptions
 	c := &cobra.Command{
@@ -47,8 +51,11 @@ func demoCommand(std streams) *cobra.Command {
 	return c
 }
 
-// demo makes a program with a failing test in a folder of its own, has an agent
-// fix it, and says how that went.
+// demo makes a program with a failing test in a folder of its own, has an agent fix it,
+// and says how that went. Program, sessions and settings lie in one temporary folder,
+// which is removed at the end unless --keep. It needs the go command, and git only where
+// it is there. The two tests before and after are run here and not by the agent, so that
+// what is said about them is a fact.
 func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fault.New(fault.Unavailable, "demo", "the demo fixes a program in Go, and the go command is not in your PATH; "+
@@ -128,12 +135,14 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 
 // demonstration is a demo that goes on.
 type demonstration struct {
-	std           streams
-	config        daemon.Config
+	std    streams
+	config daemon.Config
+	// project has the program, and home stands for the person's .gemini folder.
 	project, home string
 	options       demoOptions
 }
 
+// say prints a line to standard output.
 func (d demonstration) say(format string, args ...any) { fmt.Fprintf(d.std.out, format+"\n", args...) }
 
 // introduce says what is to come.
@@ -147,7 +156,8 @@ func (d demonstration) introduce() {
 	d.say("Folder: %s", d.project)
 }
 
-// tellResult shows what the run changed, and whether the test passes now.
+// tellResult shows what the run changed, and whether the test passes now. It returns exit
+// 1 where the run ended otherwise than by reaching its goal.
 func (d demonstration) tellResult(ctx context.Context, result *wire.RunResult) error {
 	changed, err := differs(d.project, "average.go")
 	if err != nil {
@@ -182,7 +192,9 @@ func (d demonstration) tellResult(ctx context.Context, result *wire.RunResult) e
 	return nil
 }
 
-// scriptModel makes the model of a daemon the demo's script, without a port.
+// scriptModel makes the demo's script the model of a daemon, without a port: requests to
+// the model are answered within the process. The server tells by Failures where a request
+// was not as the script has it.
 func scriptModel(config daemon.Config) (*modelserver.Server, daemon.Config, error) {
 	text, err := demoFiles.ReadFile("demo/script.txt")
 	if err != nil {
@@ -199,8 +211,9 @@ func scriptModel(config daemon.Config) (*modelserver.Server, daemon.Config, erro
 	return server, config, nil
 }
 
-// shareCache lets the demo's commands use the person's cache of Go, where there is
-// one: they are ours, and an empty cache has the first test compile Go's library.
+// shareCache lets the demo's commands use the person's cache of Go, where there is one:
+// they are ours, and an empty cache has the first test compile Go's library. The sandbox
+// gets the folder by a setting of the demo's own home.
 func shareCache(ctx context.Context, environ []string, home string) error {
 	c := exec.CommandContext(ctx, "go", "env", "GOCACHE")
 	c.Env = environ
@@ -221,7 +234,9 @@ func shareCache(ctx context.Context, environ []string, home string) error {
 	return os.WriteFile(filepath.Join(home, "settings.json"), settings, 0o600)
 }
 
-// demoTerminal answers for a person who is not there, and says so.
+// demoTerminal answers for a person who is not there, and says so: no to edits with
+// --deny, and yes to everything where there is no terminal. On a terminal the person
+// answers the rest.
 func demoTerminal(std streams, o demoOptions) *terminal {
 	t := newTerminal(streams{std.in, std.out, std.out})
 	t.answer = func(p *wire.ConfirmParams) (outcome, why string) {
@@ -270,9 +285,9 @@ func unpack(folder string) error {
 	return nil
 }
 
-// repository makes a git repository of a folder, so that --keep leaves one in
-// which git diff shows the edit. Where git is not there or fails the folder is
-// as good without one.
+// repository makes a git repository of a folder, so that --keep leaves one in which git
+// diff shows the edit. It uses none of the person's settings of git. Where git is not
+// there or fails the folder is as good without one; only the end of ctx is an error.
 func repository(ctx context.Context, environ []string, folder string) error {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -292,8 +307,8 @@ func repository(ctx context.Context, environ []string, folder string) error {
 	return nil
 }
 
-// goTest runs the tests of a folder in the environment that the agent's own
-// commands have; passed says whether they do.
+// goTest runs the tests of a folder in the environment that the agent's own commands have;
+// passed says whether they do. Tests that fail are no error.
 func goTest(ctx context.Context, environ []string, folder string) (passed bool, output string, err error) {
 	c := exec.CommandContext(ctx, "go", "test", "./...")
 	c.Dir, c.Env = folder, append(process.Environ(environ), "GOWORK=off")
@@ -314,7 +329,8 @@ func differs(folder, name string) (bool, error) {
 	return !bytes.Equal(want, have), err
 }
 
-// indent sets the output of a command off, without the stacks of a panic.
+// indent sets the output of a command off, without the stacks of a panic, which are longer
+// than what is to be seen.
 func indent(text string) string {
 	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")

@@ -27,7 +27,7 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// health is what a check found.
+// health is what a check found. The values are those of --json.
 type health string
 
 // The outcomes of a check, from the best to the worst.
@@ -37,16 +37,27 @@ const (
 	broken health = "error"
 )
 
+// marks stand before each finding in text.
 var marks = map[health]string{fine: "✓", odd: "!", broken: "✗"}
 
 // finding is one line of doctor.
 type finding struct {
-	Check  string `json:"check"` // key, baseURL, settings, agents, trust, answers, sessions, locks, process, sandbox, watches, ripgrep, git, terminal, model
+	// Check is what was looked at: key, baseURL, settings, agents, trust, answers,
+	// sessions, locks, process, sandbox, watches, ripgrep, git, terminal, model, or daemon
+	// where that did not start or end. Several findings may have the same.
+	Check string `json:"check"`
+	// Status decides the mark, and whether doctor fails: only broken does.
 	Status health `json:"status"`
-	Text   string `json:"text"`
-	Fix    string `json:"fix,omitempty"` // how to; "" where there is nothing to fix
+	// Text is for people, in one line. It is escaped when it is printed.
+	Text string `json:"text"`
+	// Fix is what to do; "" where there is nothing to fix, or nobody knows how.
+	Fix string `json:"fix,omitempty"`
 }
 
+// doctorCommand checks what a run needs, and prints a line for each check with how to fix
+// it. It reads keys and settings itself, so that it can tell why a daemon does not start,
+// and asks a daemon for the rest. Only --live sends something over the network. It exits
+// with 1 where a check found an error; warnings are exit code 0.
 func doctorCommand(std streams) *cobra.Command {
 	var asJSON, live bool
 	c := &cobra.Command{
@@ -110,8 +121,9 @@ func printFindings(out io.Writer, found []finding) error {
 	return err
 }
 
-// examine makes all checks, in the order in which a run needs what they are
-// about.
+// examine makes all checks, in the order in which a run needs what they are about. Where
+// the daemon does not start, the checks that need it are left out, and that is a finding.
+// The error is only for a current folder that cannot be found out.
 func examine(ctx context.Context, config daemon.Config, std streams, live bool) ([]finding, error) {
 	folder, err := here()
 	if err != nil {
@@ -152,7 +164,8 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	return found, nil
 }
 
-// checkKey says how models are reached, and never shows a key.
+// checkKey says how models are reached, and never shows a key. The key is not tried, since
+// that would cost something.
 func checkKey(a daemon.Access) finding {
 	if a.Err == nil {
 		return finding{"key", fine, "models: " + a.Account + " (not tried: that would cost)", ""}
@@ -166,8 +179,8 @@ func checkKey(a daemon.Access) finding {
 	return f
 }
 
-// checkBaseURL shows of a base URL where it is and no more: the rest may be
-// secret.
+// checkBaseURL shows of a base URL the scheme and the host, and no more: user, path and
+// query may be secret. It warns of a host over plain HTTP, other than this machine.
 func checkBaseURL(a daemon.Access) finding {
 	if a.BaseURLErr != nil {
 		return finding{"baseURL", broken, "base URL: " + fault.Message(a.BaseURLErr),
@@ -195,6 +208,8 @@ func checkBaseURL(a daemon.Access) finding {
 	return finding{"baseURL", fine, "base URL: " + shown, ""}
 }
 
+// checkTrust says whether the folder is trusted, and why not. The first result is what the
+// other checks need: whether the folder's settings count.
 func checkTrust(ctx context.Context, conn *connection, config daemon.Config, folder string) (bool, finding) {
 	r, err := conn.trustIn(ctx, folder, false, false)
 	decided := tool.PathOf(r.Decided)
@@ -217,7 +232,8 @@ func checkTrust(ctx context.Context, conn *connection, config daemon.Config, fol
 		since.Local().Format(time.DateOnly)), ""}
 }
 
-// checkAnswers says whether the answers that were given for always can be read.
+// checkAnswers says whether the answers that were given for always can be read. While they
+// cannot, every call asks.
 func checkAnswers(ctx context.Context, conn *connection, config daemon.Config) finding {
 	var r wire.PermissionsListResult
 	if err := conn.Call(ctx, wire.MethodPermissionsList, &wire.PermissionsListParams{}, &r); err != nil {
@@ -227,8 +243,9 @@ func checkAnswers(ctx context.Context, conn *connection, config daemon.Config) f
 	return finding{"answers", fine, "answers for always: " + count(len(r.Permissions), "rule") + " in this folder", ""}
 }
 
-// checkSettings tells what a run finds wrong with the settings, or which files it
-// reads.
+// checkSettings tells what a run finds wrong with the settings, with the findings of
+// overrides; where nothing is wrong, which files it reads. The folder's file is read only
+// where the folder is trusted.
 func checkSettings(config daemon.Config, folder string, trusted bool, access daemon.Access,
 	overrides ...finding) []finding {
 	user := filepath.Join(config.Home, "settings.json")
@@ -252,8 +269,9 @@ func checkSettings(config daemon.Config, folder string, trusted bool, access dae
 		"no settings file; using defaults"), ""}}
 }
 
-// checkOverrides tells what of agents.overrides does not count for the agents that
-// there are.
+// checkOverrides tells what of agents.overrides does not count for the agents that there
+// are. An agent that this folder does not have is skipped: the person's settings are for
+// all folders.
 func checkOverrides(ctx context.Context, conn *connection, agents []string) []finding {
 	var found []finding
 	for _, name := range agents {
@@ -268,8 +286,8 @@ func checkOverrides(ctx context.Context, conn *connection, agents []string) []fi
 	return found
 }
 
-// checkAgents counts the agents of each folder, and names the files that are
-// none.
+// checkAgents counts the agents of each folder, and names the files that are no agents or
+// have errors. Such files are warnings: runs of other agents work.
 func checkAgents(ctx context.Context, conn *connection) []finding {
 	var list wire.ListResult
 	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
@@ -323,6 +341,7 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 	return found
 }
 
+// checkProgram looks for a program in PATH; without says what works less well without it.
 func checkProgram(name, title, without string) finding {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -331,7 +350,8 @@ func checkProgram(name, title, without string) finding {
 	return finding{title, fine, title + ": " + path, ""}
 }
 
-// checkSandbox says what confines commands, and why nothing better does.
+// checkSandbox says what confines commands, and why nothing better does. Landlock and no
+// sandbox are warnings, since agents work with both.
 func checkSandbox(ctx context.Context, config daemon.Config) finding {
 	wall, why := config.Wall(ctx)
 	if why != "" {
@@ -350,7 +370,8 @@ func checkSandbox(ctx context.Context, config daemon.Config) finding {
 	return finding{"sandbox", fine, "sandbox: " + string(wall) + why, ""}
 }
 
-// checkTerminal says how questions are asked here.
+// checkTerminal says how questions are asked here. It looks at standard input only, which
+// is where answers come from.
 func checkTerminal(std streams, env func(string) string) finding {
 	if !term.IsTerminal(int(std.in.Fd())) {
 		return finding{"terminal", odd,
@@ -365,8 +386,9 @@ func checkTerminal(std streams, env func(string) string) finding {
 	return finding{"terminal", fine, "terminal: " + cmp.Or(env("TERM"), "yes"), ""}
 }
 
-// checkModel asks the model something, with the person's own settings and in a
-// folder of its own, so that nothing is left of it.
+// checkModel asks the model something, with the person's own settings and in a folder of
+// its own, so that nothing is left of it. It runs in the mode plan, in which nothing is
+// changed.
 func checkModel(ctx context.Context, config daemon.Config) (f finding) {
 	fail := func(err error) finding {
 		return finding{"model", broken, "model: " + oneLine(err), "see the key and the base URL above, and the network"}

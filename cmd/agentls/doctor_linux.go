@@ -10,11 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fewWatches is how many a daemon may need: one for each folder of agents, and
-// for those above them.
+// fewWatches is how many a daemon may need: one for each folder of agents, and for those
+// above them.
 const fewWatches = 64
 
-// checkWatches tries whether files can be watched.
+// checkWatches tries whether files can be watched, by making an inotify instance and a
+// watch: the limits alone do not say how many are in use. Without watches agentls works;
+// it sees changes of files later.
 func checkWatches() finding {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if errors.Is(err, unix.EMFILE) {
@@ -42,7 +44,8 @@ func checkWatches() finding {
 		limit("max_user_watches"), limit("max_user_instances")), ""}
 }
 
-// limit returns a limit of inotify, as the kernel writes it.
+// limit returns a limit of inotify, as the kernel writes it, in words where it cannot be
+// read.
 func limit(name string) string {
 	data, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
 	if err != nil {
@@ -51,7 +54,8 @@ func limit(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// freeSpace returns how many bytes a person can still write in a folder.
+// freeSpace returns how many bytes a person can still write in a folder. What the file
+// system keeps for root does not count.
 func freeSpace(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

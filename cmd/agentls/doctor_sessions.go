@@ -12,11 +12,11 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// low is how much room on the disk is little.
+// low is how much room on the disk is little, in bytes.
 const low = 100 << 20
 
-// checkSessions tries whether sessions can be written: in their folder, or where
-// that would be made.
+// checkSessions tries whether sessions can be written: in their folder, or in the nearest
+// one above it that exists, where it would be made. It writes a file and removes it again.
 func checkSessions(dir string) finding {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -45,6 +45,8 @@ func checkSessions(dir string) finding {
 	return finding{"sessions", fine, fmt.Sprintf("sessions: %s can be written, %s free", dir, bytesOf(free)), ""}
 }
 
+// bytesOf says how much n bytes are, in GiB or MiB where there are ten of them at least,
+// else in KiB.
 func bytesOf(n uint64) string {
 	switch {
 	case n >= 10<<30:
@@ -55,8 +57,8 @@ func bytesOf(n uint64) string {
 	return fmt.Sprintf("%d KiB", n>>10)
 }
 
-// checkLocks names the sessions that other daemons have. Who has a lock its file
-// says, and that only informs.
+// checkLocks names the sessions that cannot be read, and those that other daemons have.
+// Who has a lock its file says; that is only for people, the lock itself is the system's.
 func checkLocks(ctx context.Context, conn *connection, dir string) []finding {
 	sessions, err := conn.sessions(ctx)
 	if err != nil {

@@ -18,6 +18,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// editCommand opens an agent's file in the person's editor and checks it afterwards. It
+// needs VISUAL or EDITOR, and the terminal that the editor needs. It exits with 1 where
+// the file is not valid at the end; at a terminal it offers to edit it again first.
 func editCommand(std streams) *cobra.Command {
 	var scope string
 	c := &cobra.Command{
@@ -45,6 +48,8 @@ func editCommand(std streams) *cobra.Command {
 }
 
 // editAgent has an agent's file edited until it is valid or the person has had enough.
+// Each time it prints what is wrong, and whether the file waits for a review. A daemon of
+// its own validates, since conn's still has the file as it was.
 func editAgent(ctx context.Context, conn *connection, std streams, info wire.AgentInfo) error {
 	asks := newTerminal(std)
 	if len(asks.editor) == 0 {
@@ -72,10 +77,13 @@ func editAgent(ctx context.Context, conn *connection, std streams, info wire.Age
 	}
 }
 
-// change has an agent's file changed once, in a copy that nobody else writes: what
-// another program makes of the file meanwhile is neither replaced nor approved. The
-// daemon hears of it as of an editor's document, and approves what the person made
-// of a text that was approved.
+// change has an agent's file changed once, in a copy that nobody else writes: what another
+// program makes of the file meanwhile is neither replaced nor approved. The write names
+// the digest of what was read, and fails where the file has another by then; the person's
+// text is kept in that case. The daemon hears of it as of an editor's document, with open,
+// change, save and close, and so approves what the person made of a text that was
+// approved. A file that is no text is written without telling the daemon. changed is false
+// where the editor left the text as it was.
 func change(ctx context.Context, conn *connection, asks *terminal, info wire.AgentInfo) (changed bool, err error) {
 	u, err := uri.Parse(info.URI)
 	if err != nil {
@@ -136,9 +144,9 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	return true, err
 }
 
-// target returns where an agent's file really lies: a folder, and its name in there.
-// Links are followed as the catalog follows them, a project's not out of its
-// workspace folder.
+// target returns where an agent's file really lies: a folder, and its name in there. Links
+// are followed as the catalog follows them: a project's file not out of its workspace
+// folder, since a repository could have the person edit any file of theirs.
 func target(scope definition.Scope, path string) (folder, name string, err error) {
 	real, err := workspace.Canonical(path)
 	if err != nil {
@@ -158,7 +166,8 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 	return folder, name, nil
 }
 
-// keep keeps the text of a person that could not be written.
+// keep writes the text of a person that could not be saved to a temporary file that only
+// they can read, and returns the error with the name of that file.
 func keep(name, text string, why error) error {
 	reason := fault.Message(why)
 	if fault.KindOf(why) == fault.Stale {
@@ -175,10 +184,10 @@ func keep(name, text string, why error) error {
 	return fmt.Errorf("%s; your text is not lost: it is in %s", reason, f.Name())
 }
 
-// settledState returns the state of the agent of a file as it is once all that conn was
-// told is done, "" where there is none. A daemon of its own is asked, which reads
-// the file and the records anew: conn's knows what it read at its start, but for
-// what it has approved.
+// settledState returns the state of the agent of a file once the daemon has done all that
+// it was told, "" where there is none. The list on conn is asked for only to wait: it is
+// answered behind what was saved. The state itself comes from a daemon of its own, which
+// reads the file and the records anew.
 func settledState(ctx context.Context, conn *connection, std streams, file string) (state string, err error) {
 	if _, err := stateOf(ctx, conn, file); err != nil { // it answers when what was saved is approved, or is not
 		return "", err
@@ -190,7 +199,8 @@ func settledState(ctx context.Context, conn *connection, std streams, file strin
 	return state, err
 }
 
-// stateOf returns the state of the agent of a file, "" where there is none.
+// stateOf returns the state of the agent of a file as a daemon has it, "" where there is
+// none.
 func stateOf(ctx context.Context, conn *connection, file string) (string, error) {
 	var r wire.ListResult
 	if err := conn.Call(ctx, wire.MethodList, &wire.ListParams{}, &r); err != nil {

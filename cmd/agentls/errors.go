@@ -19,7 +19,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// about is what the data of an error says (spec 2.5).
+// about is what the data of the daemon's error says. Fields that its kind does not have
+// are zero.
 type about struct {
 	Kind        string   `json:"kind"`
 	Path        string   `json:"path"`        // of parameters that make no sense: which
@@ -28,8 +29,9 @@ type about struct {
 	Suggestions []string `json:"suggestions"` // of unknownAgent
 }
 
-// answered is an error that the daemon answered, in the words of the command
-// line: where an editor calls a method, a person types a command.
+// answered is an error that the daemon answered, in the words of the command line: where
+// an editor calls a method, a person types a command. The error as it came stays reachable
+// by errors.As, for its code.
 type answered struct {
 	about about
 	text  string
@@ -42,13 +44,15 @@ func (a *answered) Error() string { return a.text }
 // Unwrap returns the error as it came.
 func (a *answered) Unwrap() error { return a.error }
 
-// Call asks the daemon. Its errors are in the words of the command line.
+// Call asks the daemon and stores its answer in result, which may be nil. It hides the
+// client's own Call, so that every error of a command is in the words of the command line.
 func (c *connection) Call(ctx context.Context, method string, params, result any) error {
 	return inOurWords(method, c.Client.Call(ctx, method, params, result))
 }
 
-// inOurWords turns the error of a method into one for a person at the command
-// line, by its kind or the path of what is wrong.
+// inOurWords turns the error of a method into one for a person at the command line, by its
+// kind or the path of what is wrong. Errors that are not the daemon's answer, as of a
+// connection that broke, are returned as they are.
 func inOurWords(method string, err error) error {
 	e, ok := errors.AsType[*jsonrpc2.Error](err)
 	if !ok {
@@ -89,7 +93,8 @@ func withoutEditor(text string) string {
 	return strings.Replace(text, "agents/run or `", "`", 1)
 }
 
-// ourNames are what the command line calls parameters of the protocol.
+// ourNames are what the command line calls parameters of the protocol, by their path in an
+// error about invalid parameters. A path that is not here is shown as it is.
 var ourNames = map[string]string{
 	"agent": "the agent's name", "name": "the agent's name", "session": "the session's name",
 	"input": "the prompt", "inputs": "--inputs",
@@ -105,8 +110,11 @@ func aboutOf(err error) about {
 	return about{}
 }
 
-// misread explains an error of a run that was not meant so: args are what was
-// given besides flags, the agent's name first.
+// misread explains an error of a run whose command line may have been meant otherwise:
+// args are what was given besides flags, the agent's name first. A missing prompt becomes
+// a usage error. For an unknown agent it adds the command that takes the arguments as a
+// request, since the name may be the first word of one that was not quoted. Other errors
+// are returned unchanged.
 func misread(err error, args []string, agent string) error {
 	of := aboutOf(err)
 	switch {
@@ -128,7 +136,8 @@ func misread(err error, args []string, agent string) error {
 	return &answered{of, fmt.Sprintf("%s; %s for a request: %s", what, do, how), err}
 }
 
-// shellQuote quotes a text for a shell.
+// shellQuote quotes a text for a POSIX shell, to be shown in a command that a person
+// copies. Control characters are escaped first, so the text may differ from the original.
 func shellQuote(text string) string {
 	if text = tool.Escape(text); strings.ContainsAny(text, "\"$`\\!") {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -136,9 +145,10 @@ func shellQuote(text string) string {
 	return `"` + text + `"`
 }
 
-// textsOf returns what a person is shown of an error, not yet escaped: one text,
-// or one for each error that [errors.Join] has put together. A line end in a text
-// is a part of what it tells, as of a file's name.
+// textsOf returns what a person is shown of an error, not yet escaped: one text, or one
+// for each error that [errors.Join] has put together. A line end within a text is a part
+// of it, as of a file's name, and does not begin another. The kind that package fault adds
+// is for programs and is left out.
 func textsOf(err error) []string {
 	switch e := err.(type) {
 	case *fault.Error:
@@ -169,8 +179,9 @@ func textsOf(err error) []string {
 	return []string{err.Error()}
 }
 
-// errorText is an error as it is printed: what is wrong, and below it what to do, of
-// each of its texts.
+// errorText is an error as it is printed: what is wrong, and below it what to do, of each
+// of its texts. It relies on how our errors are written: the last part behind "; " is the
+// advice. Every line is escaped.
 func errorText(err error) string {
 	var lines []string
 	if aboutOf(err).Kind == string(fault.NoAgent) { // has a list, of which each line is escaped where it is made

@@ -17,6 +17,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// explainCommand shows what an agent really gets, and where each value comes from. It asks
+// for the explanation of an agent or a file (agents/explain), and prints it as text as
+// wide as the terminal, or as JSON. A file that cannot be read as an agent is an error
+// with its line.
 func explainCommand(std streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -48,6 +52,10 @@ from, and below it what it overrode. NAME is an agent, or the path of an agent's
 	return c
 }
 
+// diffAuthorityCommand shows what one agent may do more or less than another. It asks for
+// the explanations of both and compares them here. It exits 0 whatever it finds, so that a
+// difference is no failure of the command; with --exit-code it exits 1 where B may do
+// more.
 func diffAuthorityCommand(std streams) *cobra.Command {
 	var asJSON, exitCode bool
 	c := &cobra.Command{
@@ -95,7 +103,8 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 	return c
 }
 
-// explainAgent returns the explanation of an agent, or of the file at a path.
+// explainAgent returns the explanation of an agent, or of the file at a path. asIfTrusted
+// has it say what holds in a folder that is trusted.
 func explainAgent(ctx context.Context, conn *connection, name string,
 	asIfTrusted bool) (*wire.ExplainResult, error) {
 	if !isPath(name) {
@@ -121,8 +130,8 @@ func filePath(name string) (string, error) {
 	return filepath.Abs(name)
 }
 
-// columnsFor is how wide what is printed may be: as the terminal is, or 100 where
-// out is none.
+// columnsFor is how wide what is printed may be, in columns: as the terminal is, or 100
+// where out is none.
 func columnsFor(out io.Writer) int {
 	if f, ok := out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
@@ -132,20 +141,23 @@ func columnsFor(out io.Writer) int {
 	return 100
 }
 
+// explanationOf asks for an explanation. The result is never nil, also with an error.
 func explanationOf(ctx context.Context, conn *connection, p wire.ExplainParams) (*wire.ExplainResult, error) {
 	var r wire.ExplainResult
 	err := conn.Call(ctx, wire.MethodExplain, &p, &r)
 	return &r, err
 }
 
-// isPath reports whether an argument is a path, and no name of an agent.
+// isPath reports whether an argument is a path, and no name of an agent: names have
+// neither slashes nor the ending .md.
 func isPath(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.ContainsAny(name, `/\`)
 }
 
-// versions returns the explanations of two agents. Where one is a file at a path,
-// both are explained as versions of one file: of the agent's, else of the second
-// path, else of the first where only that is an agent's.
+// versions returns the explanations of two agents, as in a trusted folder. Where one is a
+// file at a path, both are explained as versions of one file, so that what a file's place
+// decides is the same for both: of the agent's file, else of the second path, else of the
+// first where only that lies in a folder of agents.
 func versions(ctx context.Context, conn *connection, a, b string) (first, second *wire.ExplainResult, err error) {
 	if first, err = explainAgent(ctx, conn, a, true); err != nil {
 		return nil, nil, err

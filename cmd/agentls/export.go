@@ -17,10 +17,16 @@ import (
 
 // exportOptions are the flags of export.
 type exportOptions struct {
+	// to is a name of toolNames; out is a folder, "" for the other tool's own.
 	to, out                                  string
 	all, global, stdout, force, drop, asJSON bool
 }
 
+// exportCommand writes agents as files of another tool. It asks the daemon
+// (agents/export), which converts and writes them, or with --stdout returns the text of
+// one. The report goes to standard error, since standard output may be the file; with
+// --json it goes to standard output. It asks nothing, and exits with 1 where an agent was
+// refused; the others are written all the same.
 func exportCommand(std streams) *cobra.Command {
 	var o exportOptions
 	c := &cobra.Command{
@@ -63,7 +69,8 @@ docs/migrating.md goes key by key.`,
 	return c
 }
 
-// exportedFile is what became of one agent, as --json prints it.
+// exportedFile is what became of one agent, as --json prints it: the daemon's answer, with
+// paths beside its URIs.
 type exportedFile struct {
 	From string `json:"from,omitempty"`
 	Path string `json:"path,omitempty"` // the new file
@@ -78,6 +85,7 @@ type exportReport struct {
 	Files   []exportedFile `json:"files"`
 }
 
+// exportAgents asks for the export and prints the report.
 func exportAgents(ctx context.Context, conn *connection, std streams, o exportOptions, names []string) error {
 	p := &wire.ExportParams{Names: names, All: o.all, To: o.to, Text: o.stdout, Force: o.force, DropRestrictions: o.drop}
 	if o.global {
@@ -120,7 +128,8 @@ func exportAgents(ctx context.Context, conn *connection, std streams, o exportOp
 	return err
 }
 
-// printExport prints the report for people.
+// printExport prints the report for people: a line for each agent, what did not translate
+// below it, and the sums where there are several.
 func printExport(out io.Writer, r exportReport) {
 	for _, f := range r.Files {
 		switch {

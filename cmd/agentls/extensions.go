@@ -16,6 +16,10 @@ import (
 	"github.com/agentls/agentls/extensions/bundle"
 )
 
+// extensionsCommand lists, installs and switches extensions. It starts no daemon: package
+// bundle changes the person's folder. All that lets an extension take effect shows what it
+// brings and asks, on standard error; without a terminal it needs --yes, and else fails
+// with exit code 1. disable only takes away, so it does not ask.
 func extensionsCommand(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "extensions", Short: "Install and switch extensions: agents, MCP servers, commands, hooks and skills in one",
@@ -89,7 +93,8 @@ again when it brings something else.`,
 	return c
 }
 
-// listExtensions is the command that lists them.
+// listExtensions is the command that lists them. A list that cannot be read in part is
+// printed as far as it goes, with the error on standard error.
 func listExtensions(std streams) *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
@@ -113,7 +118,8 @@ func listExtensions(std streams) *cobra.Command {
 	return list
 }
 
-// extensionsOf returns where extensions are, and the folder that may have its own.
+// extensionsOf returns where extensions are, and the folder that may have its own: the
+// current one.
 func extensionsOf(std streams) (*bundle.Store, string, error) {
 	config, err := base(std)
 	if err != nil {
@@ -123,6 +129,7 @@ func extensionsOf(std streams) (*bundle.Store, string, error) {
 	return config.Bundles(), folder, err
 }
 
+// installCommand installs an extension from a folder, an archive or a git repository.
 func installCommand(std streams) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
@@ -144,6 +151,8 @@ replaced, after showing what is new in it.`,
 	return c
 }
 
+// linkCommand has an extension used where it lies, so that changes count without
+// installing it again.
 func linkCommand(std streams) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
@@ -159,6 +168,8 @@ func linkCommand(std streams) *cobra.Command {
 	return c
 }
 
+// newExtensionCommand writes the files of a new extension into a folder. It installs
+// nothing.
 func newExtensionCommand(std streams) *cobra.Command {
 	var server bool
 	c := &cobra.Command{
@@ -180,7 +191,9 @@ func newExtensionCommand(std streams) *cobra.Command {
 	return c
 }
 
-// install brings an extension in, shows what it brings, and asks.
+// install brings an extension in, shows what it brings, and asks. stage puts it beside the
+// installed ones, where it has no effect yet; a no removes it again. One that replaces
+// another shows what is new only.
 func install(ctx context.Context, std streams, yes bool, stage func(context.Context,
 	*bundle.Store) (*bundle.Staged, error)) error {
 	store, _, err := extensionsOf(std)
@@ -207,8 +220,9 @@ func install(ctx context.Context, std streams, yes bool, stage func(context.Cont
 	return err
 }
 
-// consent shows what an extension brings, and asks whether it may take effect. An
-// error is no.
+// consent shows what an extension brings, and asks whether it may take effect. news is
+// what is not approved, gone what a former version brought; changes says that there was
+// one. yes skips the question, not what is shown. An error is no.
 func consent(ctx context.Context, std streams, b *bundle.Bundle, news, gone []bundle.Item, changes, yes bool) error {
 	title := tool.Escape(b.Name + " " + b.Version)
 	if changes && len(news) > 0 {
@@ -288,7 +302,7 @@ func printExtensions(out io.Writer, all []bundle.Listed) error {
 	return nil
 }
 
-// extensionsJSON is the list for machines.
+// extensionsJSON is the list for machines. Brings is never null.
 func extensionsJSON(all []bundle.Listed) any {
 	type item struct {
 		Kind   string `json:"kind"`

@@ -12,7 +12,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// graphCommand shows and runs graphs of agents.
+// graphCommand shows and runs graphs of agents. run, resume and replay are the commands of
+// the same name elsewhere, with a help of their own.
 func graphCommand(std streams) *cobra.Command {
 	c := &cobra.Command{Use: "graph", Short: "Show or run the graph of an agent", Args: needsPart,
 		RunE: func(*cobra.Command, []string) error { return nil }}
@@ -29,6 +30,9 @@ RUN is the run, SESSION means its newest run; without an argument it is the newe
 	return c
 }
 
+// visualizeCommand prints the graph of an agent, or of a run with --run
+// (agents/graph/get). The daemon draws it; text is escaped here, and the other formats are
+// printed as they are, since other programs read them.
 func visualizeCommand(std streams) *cobra.Command {
 	var p wire.GraphParams
 	c := &cobra.Command{

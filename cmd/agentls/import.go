@@ -18,13 +18,17 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// importOptions are the flags of import.
+// importOptions are the flags of import. from and scope are "" where they were not given.
 type importOptions struct {
 	from, scope, name          string
 	global, dry, force, asJSON bool
 	verbose                    bool
 }
 
+// importCommand brings in agents of other tools. It asks the daemon (agents/import), which
+// reads, converts and writes them, and prints a report to standard output, with what to do
+// next. It asks nothing. It exits with 1 where a file was refused; the others are imported
+// all the same. With --dry-run nothing is written.
 func importCommand(std streams) *cobra.Command {
 	var o importOptions
 	c := &cobra.Command{
@@ -66,13 +70,13 @@ they are. docs/migrating.md goes key by key.`,
 var toolNames = []string{string(definition.Claude), string(definition.Copilot), string(definition.OpenCode),
 	string(definition.GeminiCLI)}
 
-// joinOr joins alternatives: a, b or c.
+// joinOr joins alternatives: a, b or c. There must be two at least.
 func joinOr(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// placesInWords lists the places for help.
+// placesInWords lists for the help where other tools have their agents.
 func placesInWords() string {
 	var b strings.Builder
 	for _, of := range []definition.Dialect{definition.Claude, definition.Copilot, definition.OpenCode} {
@@ -87,7 +91,8 @@ func placesInWords() string {
 	return b.String()
 }
 
-// importedFile is what became of one file, as --json prints it.
+// importedFile is what became of one file, as --json prints it: the daemon's answer, with
+// paths beside its URIs.
 type importedFile struct {
 	File string `json:"file"`
 	Path string `json:"path,omitempty"` // the new file
@@ -105,6 +110,7 @@ type importReport struct {
 	Files    []importedFile `json:"files"`
 }
 
+// importAgents asks for the import and prints the report.
 func importAgents(ctx context.Context, conn *connection, std streams, o importOptions, args []string) error {
 	paths, err := urisOf(args)
 	if err != nil {
@@ -146,7 +152,9 @@ func importAgents(ctx context.Context, conn *connection, std streams, o importOp
 	return err
 }
 
-// after says what the person does next, which depends on the folder's trust.
+// after says what the person does next, which depends on the folder's trust: imported
+// agents do not run before somebody has looked at them. It is empty where nothing was
+// written.
 func after(ctx context.Context, conn *connection, r importReport) ([]string, error) {
 	i := slices.IndexFunc(r.Files, func(f importedFile) bool { return f.Written })
 	if i < 0 {
@@ -168,8 +176,9 @@ func after(ctx context.Context, conn *connection, r importReport) ([]string, err
 	return append(lines, "This folder is not trusted, so its agents do not run. Look at them, then: agentls trust"), nil
 }
 
-// printImport prints the report for people. What did not translate is told below
-// its file, or with all that have it where they are several; verbose is below each.
+// printImport prints the report for people. Files of one folder stand below its name. What
+// did not translate is told below its file, or once for all files that have it, so that an
+// import of many is not a page of repetitions; verbose is below each.
 func printImport(out io.Writer, r importReport, verbose bool, next []string) error {
 	var common []shared
 	if !verbose {
@@ -257,7 +266,7 @@ type shared struct {
 	of   []string // the files
 }
 
-// inCommon returns what several files lost, the most frequent first.
+// inCommon returns what several files lost: the worst first, then the most frequent.
 func inCommon(files []importedFile) (common []shared) {
 	of := make(map[wire.Loss][]string)
 	for _, f := range files {
@@ -302,7 +311,7 @@ func printLosses(out io.Writer, losses []wire.Loss) {
 	}
 }
 
-// worse orders losses, the worst first.
+// worse orders losses, the worst first. It is for the functions of package slices.
 func worse(a, b wire.Loss) int {
 	worst := []definition.Severity{definition.Error, definition.Warning, definition.Info, definition.Hint}
 	return slices.Index(worst, a.Severity) - slices.Index(worst, b.Severity)

@@ -26,8 +26,10 @@ const firstSettings = `{
 }
 `
 
-// initCommand sets up a folder. No .gitignore is needed: sessions and what they keep
-// lie in the person's home.
+// initCommand sets up a folder: an agent where it has none (agents/create), a settings
+// file where there is none, and on a terminal the folder's trust (agents/trust). What is
+// there is left, so it can be run again. No .gitignore is needed: sessions and what they
+// keep lie in the person's home.
 func initCommand(std streams) *cobra.Command {
 	p := wire.CreateParams{Name: "reviewer", Scope: "project"}
 	c := &cobra.Command{
@@ -51,7 +53,9 @@ asks whether to trust the folder, so that the agent runs.`,
 	return c
 }
 
-// setUp makes what is missing of a project's folder, and says what to do next.
+// setUp makes what is missing of a project's folder, and says what to do next. The
+// question about trust comes last, since the agent that was just made is a part of what is
+// trusted.
 func setUp(ctx context.Context, conn *connection, std streams, p wire.CreateParams) error {
 	folder, err := here()
 	if err != nil {
@@ -105,7 +109,8 @@ func (c *connection) projectAgents(ctx context.Context) ([]wire.AgentInfo, error
 	return slices.DeleteFunc(list.Agents, func(a wire.AgentInfo) bool { return a.Scope != "project" }), err
 }
 
-// writeSettings makes a settings file where there is none.
+// writeSettings makes a settings file where there is none. It opens the folder as a root,
+// so that a symbolic link in a repository cannot have it write elsewhere.
 func writeSettings(std streams, folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

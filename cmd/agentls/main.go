@@ -1,7 +1,60 @@
-// Command agentls is the agent language server: a daemon that makes AI agents a
-// service of the editor, and a command line on the same core.
+// Command agentls is the agent language server: a daemon that makes AI agents a service of
+// the editor, and a command line on the same core.
 //
 // Flags, the environment, exit codes and signals live here and nowhere else.
+//
+// # How a command is built
+//
+// Each command has a function, as in configCommand, that returns its *[cobra.Command];
+// rootCommand lists them all. The function gets the three standard streams instead of
+// using those of package os, so that tests give it their own. Flags are variables of that
+// function, or the fields of a struct where other functions need them too. A check of
+// arguments and flags returns a usage error, so that nothing was done when it fails.
+//
+// # How a command asks the daemon
+//
+// The command line is a client, as an editor is. Most commands use the function with,
+// which starts a daemon for the current folder in this process, connects to it through a
+// pipe in memory, runs the command's own function and ends the daemon, whose logs are
+// written then. That function calls methods of the protocol (package wire) by
+// connection.Call. A command that only prints one answer uses request. Errors of the daemon
+// come back in words for a person at a command line: errors.go puts commands to type in
+// the place of methods.
+//
+// Some commands have no such daemon: models, man and version, which need none; extensions,
+// which changes the person's folder itself; test, where each test has a daemon of its own;
+// and serve, whose client is an editor. Most of what a shell completes is read without one,
+// too.
+//
+// # Where output goes
+//
+// What was asked for goes to standard output, as text or with --json as JSON, so that it
+// can be piped. Questions, progress, warnings and errors go to standard error. Text that
+// comes from a file, a model or a tool is escaped with tool.Escape before it is printed:
+// it could hold control characters that change what the terminal shows. Where standard
+// input is no terminal nobody is asked: a command that needs an answer fails with the flag
+// that gives it, and calls of agents that would ask are refused.
+//
+// # Exit codes
+//
+// execute turns the error of a command into the exit code of the process, see the
+// constants. A command that has printed all that is to be said returns an exit, and
+// anything else is printed by execute.
+//
+// # Files
+//
+// Most files are named after their command. Several commands share these:
+//
+//	connect.go, errors.go: the daemon in this process, and its errors in our words
+//	sessions.go: with, request, printJSON, and how a session is named
+//	complete.go: flags that take one of some values, and what shells complete
+//	terminal.go, terminal_edit.go, input_*.go, flush_*.go: questions on a terminal
+//	timeline*.go, lines.go, delegated.go, status.go: a run as it goes on, in lines
+//	run_follow.go: a run from its start to its end
+//	interactive*.go: a conversation (run -i)
+//	chat*.go: the conversation on a full screen
+//	serve.go, logfile.go, stdin_*.go: the daemon of an editor
+//	private*.go: secrets of the environment, hidden from other programs
 package main
 
 import (
@@ -25,7 +78,7 @@ import (
 	"github.com/agentls/agentls/internal/testrun"
 )
 
-// stamped is the version that the linker sets in releases.
+// stamped is the version that the linker sets in releases; "" in any other build.
 var stamped string
 
 // unreleased is the version of a build that no release is.
@@ -59,6 +112,8 @@ const (
 	exitInterrupted = 130 // Ctrl-C, or a signal that ends programs. What was done is kept; `agentls sessions resume` goes on.
 )
 
+// main hides the secrets of the environment first, before anything can be started that
+// would inherit them, and leaves by the exit code of execute.
 func main() {
 	private()
 	// A client that closes our output must not kill the process before the log
@@ -68,21 +123,27 @@ func main() {
 	os.Exit(execute(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// streams are the standard ones.
+// streams are the standard streams of a command. Tests give it others; in is a file also
+// there, since whether it is a terminal decides what can be asked.
 type streams struct {
 	in       *os.File
 	out, err io.Writer
 }
 
-// exit ends a command with a code of its own; the message, if any, was printed.
+// exit ends a command with a code of its own. Whoever returns it has printed what there is
+// to say, since execute prints nothing for it.
 type exit struct{ code int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// usage is an error of the command line itself.
+// usage is an error of the command line itself: exit code 2. It is returned before
+// anything is done; execute adds where the help is to an error of one line.
 type usage struct{ error }
 
-// execute runs one command and returns the process's exit code.
+// execute runs one command and returns the process's exit code. SIGINT, SIGTERM and SIGHUP
+// end the command's context, so that it can cancel its run and write its log; interactive
+// commands take SIGINT themselves. Without arguments on a terminal it begins a
+// conversation, and a first argument that looks like a prompt is taken for run's.
 func execute(args []string, std streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -118,7 +179,9 @@ func execute(args []string, std streams) int {
 	return exitFailed
 }
 
-// rootCommand returns the whole command line.
+// rootCommand returns the whole command line. Errors and usage are silenced in cobra,
+// since execute prints them in its own form. The pages of docs/reference and the manual
+// pages are made from this tree.
 func rootCommand(std streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agentls",
@@ -155,8 +218,9 @@ You approve every risky step. Try it without a key: agentls demo`,
 	return root
 }
 
-// isPrompt reports whether the arguments are those of run without its name: a
-// prompt, which has a blank in it, or the flag that gives one, or asks for one.
+// isPrompt reports whether the arguments are those of run without its name: a prompt,
+// which has a blank or a line end in it, or one of the flags -p, --prompt, -i and
+// --interactive. A single word is never a prompt: it may be a command that was mistyped.
 func isPrompt(args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -167,7 +231,8 @@ func isPrompt(args []string) bool {
 		"--interactive"}, flag)
 }
 
-// unknownCommand is the error for a name that is none of c's subcommands.
+// unknownCommand is the error for a name that is none of c's subcommands. It suggests
+// those that are spelled nearly so; below the root it lists all where none is near.
 func unknownCommand(c *cobra.Command, name string) error {
 	text := fmt.Sprintf("unknown command %q", tool.Escape(name))
 	if c.HasParent() {
@@ -187,8 +252,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return usage{errors.New(text)}
 }
 
-// arguments returns a check of how many arguments a command takes; its use says
-// which.
+// arguments returns a check that a command gets from least to most arguments. The error
+// quotes the command's Use line, which names them.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -202,7 +267,8 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// base returns what every daemon of this process is made of.
+// base returns the configuration that every daemon of this process begins with. It fails
+// where the person has no home folder and GEMINI_HOME is not set.
 func base(std streams) (daemon.Config, error) {
 	home, err := daemon.HomeOf(os.Getenv)
 	if err != nil {
@@ -211,7 +277,9 @@ func base(std streams) (daemon.Config, error) {
 	return baseAt(std, home), nil
 }
 
-// baseAt is base for a person's folder. Its log has no secrets.
+// baseAt is base for a given folder of the person's, which need not exist. The log goes to
+// standard error from warnings on, with secrets masked. AGENTLS_TRUST=1 trusts the
+// workspace for this process.
 func baseAt(std streams, home string) daemon.Config {
 	secrets := daemon.NewSecrets(environ())
 	c := daemon.Config{
@@ -223,8 +291,8 @@ func baseAt(std streams, home string) daemon.Config {
 	return c
 }
 
-// logTo returns a log of lines without secrets, from a level on where AGENTLS_DEBUG
-// asks for no other.
+// logTo returns a log to out with secrets masked. It has messages from level least on, or
+// all of them where AGENTLS_DEBUG is set.
 func logTo(out io.Writer, secrets *daemon.Secrets, least slog.Level) *slog.Logger {
 	level, _ := levels(os.Getenv("AGENTLS_DEBUG"))
 	if os.Getenv("AGENTLS_DEBUG") == "" {
@@ -233,6 +301,7 @@ func logTo(out io.Writer, secrets *daemon.Secrets, least slog.Level) *slog.Logge
 	return slog.New(slog.NewTextHandler(masked{out, secrets.MaskAll}, &slog.HandlerOptions{Level: level}))
 }
 
+// versionCommand prints the version, as --version does. It reads and asks nothing.
 func versionCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: arguments(0, 0),
