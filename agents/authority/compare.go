@@ -109,6 +109,9 @@ func rank(c Change) int {
 }
 
 // comparing collects changes.
+//
+// Methods set field and name before they add, and take name back when they are done; field
+// stays until the next one sets it.
 type comparing struct {
 	d           Difference
 	field, name string // of the changes that come
@@ -123,6 +126,8 @@ func (c *comparing) add(change Change) {
 
 // set notes that something is there that was not, or the other way round. power
 // is whether its being there gives power, or its absence.
+// The same call serves both directions, which is what makes the difference from b to a the
+// mirror of that from a to b (TestCompareLaws).
 func (c *comparing) set(what, note string, before, after, power bool) {
 	switch {
 	case before == after:
@@ -181,6 +186,8 @@ func offeredTools(e *Explanation) map[string]Tool {
 }
 
 // asks compares what becomes of a tool's calls in each mode.
+// Modes in which the same happens are joined to one line; a note names them where they are
+// not all four.
 func (c *comparing) asks(name string, a, b Tool) {
 	c.field = "tools.confirmation.require_confirmation"
 	modes := []struct {
@@ -235,6 +242,8 @@ func (c *comparing) asks(name string, a, b Tool) {
 func freedom(v Verdict) int { return slices.Index([]Verdict{Refuse, Ask, Auto}, v) }
 
 // open compares what the lists say of tools that are not there yet.
+// Where only one side has every tool that comes later, its allow-list is not compared name by
+// name: the line about all says more.
 func (c *comparing) open(a, b Open) {
 	const later = "no such tool is registered now"
 	c.field = "tools.allow"
@@ -300,6 +309,8 @@ func remembers(e *Explanation) []string {
 
 // runnable reports whether nothing but its own file's restrictions, which are
 // compared one by one, keeps an agent from running.
+// Other reasons are an untrusted folder, a problem of the file, or that it is switched
+// off.
 func runnable(e *Explanation) bool {
 	own := map[string]bool{NotByPersons: true}
 	for _, why := range e.Restricted {
@@ -370,6 +381,9 @@ func (c *comparing) references(field, what string, a, b []Reference) {
 }
 
 // limit compares a number of which 0 is none. More, or no limit any more, gives power.
+//
+// A change to less is a line that does not grow. The text comes from the values, so that
+// durations and dollars are shown as elsewhere.
 func (c *comparing) limit(key string, a, b *Explanation) {
 	before, after := number(a, key), number(b, key)
 	if before == after {
@@ -400,6 +414,8 @@ func (c *comparing) models(a, b *Explanation) {
 
 // fallbacksGrow reports whether one of the models that b tries when the first one
 // fails may cost more than all that a has tried by then.
+// A fallback is compared with the models that a tries up to the same place, and one of
+// these is no news.
 func fallbacksGrow(a, b Model) bool {
 	tried, prices := []string{a.ID}, slices.Clone(a.Prices)
 	for i, id := range b.Fallbacks {
@@ -415,6 +431,9 @@ func fallbacksGrow(a, b Model) bool {
 
 // dearer reports whether y is not known to cost at most as much as x, whatever a
 // run uses of it. Where x has no price, none that is known is more.
+//
+// An unknown price of y is dearer than any known one; where neither is known it is dearer
+// as well. Cached input without a price of its own costs as other input.
 func dearer(x, y []model.Price) bool {
 	if len(y) == 0 {
 		return true

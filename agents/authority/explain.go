@@ -84,6 +84,7 @@ func (x *explainer) add(key, text string, value any, from ...Origin) {
 
 // originsOf returns what says a field: the standard, the file where it is given
 // there, the overrides. fields are where the file may have it.
+// given is for values that the file has in a spelling which fields does not list.
 func (x *explainer) originsOf(standard Origin, given bool, key string, fields ...string) []Origin {
 	all := []Origin{standard}
 	if origin, found := x.file(fields...); found || given {
@@ -102,6 +103,9 @@ func (x *explainer) explainLost() {
 }
 
 // refusals says why no run of the agent begins.
+// Each reason is a sentence for the person with the way out of it where there is one.
+// Values that are told here (user_invocable and the like) are told only where they differ
+// from the default.
 func (x *explainer) refusals() {
 	refuse := func(format string, args ...any) { x.e.Refused = append(x.e.Refused, fmt.Sprintf(format, args...)) }
 	if ok, why := x.def.Usable(); !ok {
@@ -209,6 +213,8 @@ func named(model string) bool { return model != "" && model != "inherit" }
 // resolve returns who answers for an agent, and what is known of all that may. A
 // fallback that is not configured is left out, as a run leaves it out; for the model
 // auto all targets of the rules may answer.
+// But for auto, the first of the entries is that of the model that is asked first, and
+// empty where the table does not know it.
 func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	name := x.in.Standard
 	for _, n := range []string{x.in.Settings.Model.Name, d.Model} {
@@ -265,6 +271,8 @@ func (x *explainer) summing(own []model.Entry) []model.Entry {
 }
 
 // chain is the way from a written name to the id that is asked for.
+//
+// It has an arrow only where the two differ, as with an alias.
 func chain(m Model) string {
 	text := m.Name
 	if m.ID != m.Name {
@@ -282,6 +290,8 @@ func chain(m Model) string {
 }
 
 // route says which model a run in a new context has by the settings' rules.
+// It fills in m's window and prices by the model that is chosen. A rule may depend on what
+// is said later, so this is about a context without messages.
 func (x *explainer) route(m *Model, mode definition.Mode) string {
 	name, by := x.in.Standard, "no rule of model.routes fits"
 	facts := model.Facts{Mode: string(mode), Tools: x.registeredNames()}

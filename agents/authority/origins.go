@@ -64,6 +64,8 @@ func (p *places) line(offset int) int {
 
 // file returns where the file has the first of some fields, as run.max_turns;
 // false for none of them.
+// Without the field the origin still names the file, or says that the agent is built in,
+// for callers that have it from elsewhere.
 func (p *places) file(fields ...string) (Origin, bool) {
 	if v, field := p.find(fields...); v != nil {
 		return Origin{File: p.in.File.Path, Line: p.line(v.Start), What: field}, true
@@ -156,6 +158,8 @@ func (p *places) overrides(key string) []Origin {
 }
 
 // ignored reports whether a problem says that a section's key does not count.
+// It goes by the text of the problem, which begins with the place and the key of the
+// section; Input.Ignored promises that form.
 func (p *places) ignored(s section, name string) bool {
 	prefix := fmt.Sprintf("%s: %s ", s.Origin, name)
 	return slices.ContainsFunc(p.in.Ignored, func(problem string) bool { return strings.HasPrefix(problem, prefix) })
@@ -180,6 +184,7 @@ func member(fields map[string]json.RawMessage, key string) json.RawMessage {
 
 // holds splits what says a value, the weakest first, into the one that counts
 // and the others, the nearest first.
+// all must not be empty.
 func holds(all []Origin) (Origin, []Origin) {
 	last := len(all) - 1
 	others := slices.Clone(all[:last])
@@ -221,6 +226,8 @@ func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:]
 
 // naming returns how the places of an explanation are told: a file by as much of
 // the end of its path as tells it from the others.
+// Names grow by one folder at a time until no two files share one, or there is no more to
+// add.
 func naming(e *Explanation) func(Origin) string {
 	files := make(map[string]string)
 	note := func(origins ...Origin) {

@@ -163,6 +163,8 @@ func wrap(b *page, mark, text string) {
 
 // wrapText is a text in lines of at most a width, at least one. A word that is
 // longer has a line for itself.
+//
+// Several blanks become one. An empty text is one empty line.
 func wrapText(text string, most int) []string {
 	lines := []string{""}
 	for word := range strings.FieldsSeq(text) {
@@ -186,6 +188,8 @@ const least = 12
 // width at most, where one is given. The others become narrower so that all have
 // room. What is longer than its column goes on below, and where a word is, the
 // columns behind it do.
+// most has an entry for each column; 0 is a column without a limit, which is one of those
+// that shrink. The widest shrinks first, down to least.
 func table(b *page, rows [][]string, most ...int) {
 	widths := make([]int, len(most))
 	whole := 0

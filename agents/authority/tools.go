@@ -23,6 +23,8 @@ const completeTask = "complete_task"
 
 // toolset resolves which of the registered tools are offered. [tool.NewSet]
 // decides; the stages only say which of the lists it was.
+//
+// It is made by newToolset for one explanation; nothing in it changes afterwards.
 type toolset struct {
 	*places
 	def    *definition.Definition
@@ -72,6 +74,8 @@ const globbing = `*?[\`
 
 // find returns the first entry that is about a tool. A malformed glob is about
 // every tool in a list that takes away, and about one of its own name elsewhere.
+// It returns the entry as it is written, for people. Exact names are looked up and only
+// globs are tried, since lists and tools may be thousands.
 func (p patterns) find(name string, takes bool) (entry string, found bool) {
 	first, found := p.exact[name]
 	if found && strings.ContainsAny(name, globbing) {
@@ -96,6 +100,8 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 }
 
 // newToolset has tool.NewSet decide, with the lists of the input.
+// A project's own lists (Only) come first and one by one: each can only take away,
+// whatever the others name.
 func newToolset(p *places, def *definition.Definition) *toolset {
 	s := &toolset{places: p, def: def, allow: newPatterns(def.AllowedTools())}
 	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).List()
@@ -115,6 +121,8 @@ func newToolset(p *places, def *definition.Definition) *toolset {
 
 // traceRemovals lists what can take a tool away. The first in this order that takes a
 // tool is told as the reason.
+// The stages do not decide anything: a tool is offered if NewSet left it, and stages only
+// find the words. Where no stage claims a tool that is gone, offers has a general reason.
 func (s *toolset) traceRemovals() {
 	away := func(list []string, what string, origin func(entry string) Origin) {
 		p := newPatterns(list)
@@ -277,6 +285,8 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 }
 
 // judge asks the gate about tools. It has no rules of its own.
+//
+// now is the approval mode that holds; request has what is the same for each tool.
 type judge struct {
 	gate    *guard.Gate
 	request guard.Request
@@ -314,6 +324,8 @@ func Tier(spec tool.Spec) tool.Risk {
 // decide fills in what becomes of a tool's calls: of one that has the tool's
 // least tier or, for bash, of a command that changes files. The plan that is judged has
 // no arguments: of a call with some the tier may be higher.
+// Asks.Now is asked like the others with the mode that holds, and Reason is the gate's own
+// text for it. TestAsksIsTheGates holds that both agree.
 func (j *judge) decide(t *Tool, spec tool.Spec) {
 	plan := &tool.Plan{Tool: spec.Name, Args: json.RawMessage("{}"), Risk: Tier(spec)}
 	switch {

@@ -25,6 +25,8 @@ func Transfers(def *definition.Definition, exclude []string, to string) bool {
 
 // transfers returns the tools of the agent's handoffs, and the tokens of those that are
 // offered. One whose agent is not there has none.
+// A handoff that is there twice has one tool. Rules match its full name, and the model is
+// offered the short one.
 func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 	var exclude []string
 	for _, list := range s.in.Exclude {

@@ -19,6 +19,8 @@ import (
 
 // limits are those of a run and of its tree. Of a project's file that nobody has
 // reviewed they are the clamped ones, with that as their origin.
+// A clamped limit is told as one only where it is less than what the file or the default
+// asks for.
 func (x *explainer) limits(mode definition.Mode) {
 	turns, span := x.turns(x.def, mode)
 	task := mode == definition.Task
@@ -135,6 +137,7 @@ func (x *explainer) priced() bool {
 }
 
 // sampling is what the model is told beside the conversation.
+// Values that the model does not take are told with that they are not sent.
 func (x *explainer) sampling() {
 	d := x.def
 	var entry model.Entry
@@ -269,6 +272,7 @@ func (x *explainer) serverReferences() {
 }
 
 // subagentReferences are the agents that the file lets it call.
+// Without Callable it is not told of an agent whether it may be called.
 func (x *explainer) subagentReferences(known func(name string) bool) {
 	offered := x.registeredNames()
 	for _, name := range x.def.Subagents {
@@ -327,6 +331,8 @@ func first(list []string, n int) []string {
 
 // unless notes that an agent is not known, or that the tool which leads to it is
 // not offered.
+//
+// name is the tool and offered are the names of those that the agent has.
 func unless(r Reference, name string, offered []string) Reference {
 	switch {
 	case !r.Known:

@@ -125,6 +125,8 @@ func Worst(in WorstInput) WorstCase {
 
 // costOf is the price of the most tokens, of which in all at most total are used;
 // 0 = as many as there are.
+// Where a total binds, as much of it as possible is counted at the dearer of the two
+// rates.
 func costOf(w WorstCase, p model.Price, total int) float64 {
 	in, out := w.InputTokens, w.OutputTokens
 	if total > 0 && p.Output >= p.Input {
@@ -137,6 +139,8 @@ func costOf(w WorstCase, p model.Price, total int) float64 {
 
 // calls returns how often models are asked in a run of the agent, and how often
 // of these it may cost something.
+//
+// An agent without models in line, as one that is a graph, asks none by itself.
 func (a Agent) calls() (calls, paid int) {
 	turns := max(a.Turns, 0)
 	if a.Task {
@@ -151,6 +155,7 @@ func (a Agent) calls() (calls, paid int) {
 
 // longest returns the largest window and the longest answer; 0 where one model's
 // is not known.
+// One model of which nothing is known makes the whole unknown: a guess would be too small.
 func longest(all []model.Entry) (window, answer int) {
 	for i, e := range all {
 		if (i > 0 && window == 0) || e.Window == 0 {
@@ -219,6 +224,8 @@ func (x *explainer) worst(mode definition.Mode) WorstInput {
 // the depth goes, through others: one of those that the worst case counts alike.
 // It looks at each once. A level is who is called by the level before; there are as
 // many as limits.depth.
+// Agents that count alike are one, since only the dearest of them matters; a "*" is
+// followed once.
 func (x *explainer) others() []Agent {
 	delegates := slices.Contains(x.registeredNames(), delegate)
 	if !delegates && x.def.Graph == nil && len(judges(x.def)) == 0 {
@@ -294,6 +301,8 @@ func nodesOf(d *definition.Definition) (names []string) {
 
 // nodeRuns returns how many runs the steps of the agent's graph are at most; 0 where one
 // of them may run others.
+//
+// That is the most steps of the graph times the tries of the node that has the most.
 func (x *explainer) nodeRuns() int {
 	tries := 0
 	for _, n := range x.def.Graph.Nodes {

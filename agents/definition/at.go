@@ -26,6 +26,9 @@ type Step struct {
 // be read is read by its lines.
 // Offsets outside the text are as outside the front-matter. The caller owns the
 // slice.
+//
+// TestAt has the cases; TestLinesLeadWhereTheTreeLeads holds that the lines and the tree
+// give the same path where both can.
 func (t *Tree) At(offset int) []Step {
 	outside := offset < t.Front.Start || offset > t.Front.End || (t.Close != (Span{}) && offset == t.Close.Start)
 	if outside || (t.Open == (Span{}) && !t.whole) {
@@ -91,6 +94,9 @@ func flush(s string) bool {
 // lineReader finds the path to an offset from the lines before it, without
 // asking whether they are YAML.
 // It is used for one offset.
+//
+// open is the stack of what the lines so far are in, the outermost first; columns grow
+// from one to the next, but for a key whose list is not indented.
 type lineReader struct {
 	src    string // up to the front-matter's end
 	offset int
@@ -105,6 +111,8 @@ type opened struct {
 }
 
 // read reads the lines from the one that starts at from up to the offset.
+// A line above the offset changes what is open (line); the line with the offset gives the
+// answer (last).
 func (l *lineReader) read(from int) []Step {
 	for at := from; ; {
 		end := lineEnd(l.src, at)
@@ -182,6 +190,8 @@ func (l *lineReader) content(at, end int) (start, column int) {
 
 // literal reports whether a line with text in the column is part of a text after
 // | or >.
+//
+// Such lines are text and open nothing, whatever they look like.
 func (l *lineReader) literal(column int) bool {
 	if len(l.open) == 0 {
 		return false
@@ -208,6 +218,7 @@ func (l *lineReader) close(column int) {
 }
 
 // dash opens the entry whose dash is at an offset.
+// A dash in the column of a key without a value begins that key's list, as YAML allows it.
 func (l *lineReader) dash(at, column int) {
 	index := 0
 	for len(l.open) > 0 {
@@ -300,6 +311,9 @@ func (l *lineReader) last(at, end int) []Step {
 }
 
 // empty returns the path for a line without text, at a column.
+//
+// The column alone decides: in the column of a list's dashes it is the next entry, else a
+// key of the mapping that is open there.
 func (l *lineReader) empty(column int) []Step {
 	here := Span{l.offset, l.offset}
 	if l.literal(column) {
@@ -330,6 +344,8 @@ func (l *lineReader) value(start, end int) []Step {
 
 // scalar returns the path to the offset in the value that begins in
 // src[from:end], after spaces.
+// A place behind the text but before the line's end still is the value's: more of it may
+// be typed there.
 func (l *lineReader) scalar(from, end, column int) []Step {
 	for from < end && (l.src[from] == ' ' || l.src[from] == '\t') {
 		from++

@@ -13,6 +13,8 @@ type after struct {
 }
 
 // bracket is one that is open.
+//
+// step is the entry or key at hand; its Key is "" until the colon was read.
 type bracket struct {
 	list bool
 	step Step
@@ -22,6 +24,9 @@ type bracket struct {
 // brackets reads the collection in brackets that begins at from, as the value of
 // what was opened last, in the column. It ends with its last bracket, or before
 // a line that begins with a key in the column or before.
+//
+// It reads on past the offset to the end of the entry at hand, so that the span is that of
+// the whole entry. Brackets that are not closed end at the next key.
 func (l *lineReader) brackets(from, column int) *after {
 	var nest []bracket
 	quote := byte(0)

@@ -28,6 +28,8 @@ const maxFeatures = 100
 // tedious reports where the parser's scanner would look at the same characters
 // over and over: at the rest of a row of <, at a line's end for each of its tabs,
 // and at a text after | or > for each of the empty lines that end it.
+// It returns the offset at which maxRescan is passed. Texts of up to lightText bytes are
+// not counted, as none of them can cost that much. TestNoFileIsCostly holds it.
 func (s *source) tedious() (int, bool) {
 	if len(s.text) <= lightText {
 		return 0, false
@@ -87,6 +89,7 @@ func (s *source) tedious() (int, bool) {
 }
 
 // level is a mapping or a bracket that is open while tokens are counted.
+// path in burdens is the sum of the lengths of the keys that are open.
 type level struct {
 	column  int // of its keys
 	keys    int // that follow each other in this column
@@ -186,6 +189,9 @@ func keyColumn(tokens token.Tokens) int {
 
 // light reports whether a text whose keys have at most lightKey bytes is surely no
 // burden, without a look at its tokens.
+//
+// It counts more than there is, as signs in quotes count too. A text that is not light
+// goes to the parser, which counts exactly.
 func light(text string) bool {
 	return len(text) <= lightText ||
 		(strings.Count(text, ":") <= lightColons && strings.Count(text, ",")+strings.Count(text, "- ") <= lightEntries)

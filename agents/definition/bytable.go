@@ -9,6 +9,8 @@ import (
 )
 
 // byTable checks an object's keys by their rows in the table of fields.
+// Files of other tools are not checked so: their keys of the same name may mean something
+// else.
 func (r *reader) byTable(v *node, path string) {
 	if !r.shape(v, path, mapping) || r.Dialect != Agentls {
 		return
@@ -80,6 +82,8 @@ func (r *reader) oneOfRow(f *Field, n *node) {
 }
 
 // stateKeys reads memory.session. What is no list of texts still restricts: to nothing.
+//
+// A nil StateKeys restricts nothing, an empty one allows no key.
 func (r *reader) stateKeys(v *node) {
 	keys := v.get("session")
 	if v.kind != mapping || keys == nil || keys.kind == null {

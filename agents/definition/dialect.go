@@ -11,6 +11,7 @@ import (
 // dialectOf decides by place, else by keys.
 // The place wins, as the other tool reads the file there whatever its keys. Keys that
 // only one tool has are looked at before those that several have.
+// A file that fits none is ours. TestDialects holds the order.
 func dialectOf(path string, root *node) Dialect {
 	dir := filepath.ToSlash(filepath.Dir(path))
 	switch {
@@ -106,6 +107,8 @@ func ours(root *node) bool {
 // shapedAsOurs reports whether a value has the shape that our field of this name has.
 // Other tools, and people, give the plainer names to things of their own. What
 // restricts an agent has it in any shape, so that it is never passed over.
+//
+// A name that is not listed is ours in any shape.
 func shapedAsOurs(name string, v *node) bool {
 	switch name {
 	case "output", "run", "graph", "tracing", "mcp":
@@ -172,6 +175,8 @@ func reservedName(name string) bool {
 
 // slug makes a usable name of another tool's, or "" of one without a letter or
 // digit of ASCII.
+// It is in lower case, without apostrophes, and begins with a letter; what is too long is
+// cut at a dash in its second half where there is one.
 func slug(name string) string {
 	var b strings.Builder
 	gap := false
@@ -237,6 +242,7 @@ var colorNames = map[string]string{
 // colorOf resolves a colour, as it is or by name. Words before the name, as in
 // neon-green, do not count.
 // false = it is not known.
+// The result is #RRGGBB in the case in which it is written.
 func colorOf(name string) (string, bool) {
 	if hexColor(name) {
 		return name, true

@@ -37,6 +37,7 @@ func (r *reader) lacksServerTools() {
 
 // lacksTools reports a field that needs one of some tools, where the lists of tools leave
 // out all of them; and such a tool in the list, where the field that it needs is not on.
+// The first kind of finding is at the field, the second at the entry of tools.allow.
 func (r *reader) lacksTools(field string, on bool, tools ...string) {
 	matches := func(patterns []string, tool string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return MatchTool(p, tool) })
@@ -64,6 +65,7 @@ func (r *reader) lacksTools(field string, on bool, tools ...string) {
 }
 
 // keyOf returns the first key of the top that has one of some names; nil for none.
+// Both results are nil together. They point into the tree.
 func (r *reader) keyOf(names ...string) (*key, *node) {
 	for i := range r.root.keys {
 		if slices.Contains(names, r.root.keys[i].name) {
@@ -156,6 +158,8 @@ func (r *reader) outputText() {
 
 // inText returns the place of a part of a text, or of all of it where it is not in the
 // file as it was read.
+// Where quotes or escapes make the text another than what stands in the file, the place is
+// that of the whole value.
 func (r *reader) inText(v *node, start, end int) (from, to int) {
 	if offset := strings.Index(r.text.src[v.start:max(v.start, v.end)], v.text); offset >= 0 {
 		return v.start + offset + start, v.start + offset + end

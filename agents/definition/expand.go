@@ -69,6 +69,7 @@ func (d *Definition) Expand(text string, values map[string]any) (string, error) 
 }
 
 // writeValue writes a string as it is and another value as JSON.
+// The error is that of JSON: a channel or a number that is not finite.
 func writeValue(b *strings.Builder, value any) error {
 	if s, ok := value.(string); ok {
 		b.WriteString(s)

@@ -13,6 +13,7 @@ const quickDepth = 8
 // the text from start up to end, offsets of src. A line that is left over after
 // "- " counts as a line of its own with the column as its indentation.
 // It is used again for each text of one goroutine.
+// done is set when no line is left. longest decides whether a text is light.
 type quick struct {
 	src        string
 	next       int // where the line after the one at hand starts
@@ -32,6 +33,8 @@ func (q *quick) hold(v node) { q.openNodes = append(q.openNodes, v) }
 
 // close returns the entries held since there were mark of them. What is open in
 // collections around it stays.
+// The result has no room behind it, so an append by the caller copies and does not write
+// into the next collection.
 func (q *quick) close(mark int) []node {
 	at := len(q.nodes)
 	q.nodes = append(q.nodes, q.openNodes[mark:]...)
@@ -51,6 +54,9 @@ func (q *quick) closeKeys(mark int) []key {
 // call.
 // ok is false for all that is not sure to mean the same to the YAML parser, so
 // what is wrong is never told here.
+// It first looks at every byte: what some parsers take for a line break or ignore is not
+// read here. TestFastIsExactOnPublicFiles compares both readers on files that people have
+// published.
 func (q *quick) read(src string, from, to int) (root node, ok bool) {
 	for i := from; i < to; i++ {
 		switch c := src[i]; {
@@ -198,6 +204,7 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 
 // entry reads a mapping's value, whose text on the line at hand starts at from.
 // An empty one has the offset 0.
+// A list may begin in the column of its key; a mapping has to be indented.
 func (q *quick) entry(from, ind, depth int) (n node, ok bool) {
 	for from < q.end && q.src[from] == ' ' {
 		from++
@@ -218,6 +225,8 @@ func (q *quick) entry(from, ind, depth int) (n node, ok bool) {
 }
 
 // sequence reads the block sequence whose first line is at hand.
+// An entry that is a mapping begins on the dash's line: ind and start are moved to its
+// first key for that.
 func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 	n = node{kind: list, start: q.start}
 	mark := len(q.openNodes)
@@ -251,6 +260,8 @@ func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 
 // scalar reads a scalar or a list in brackets that ends on the line at hand, and
 // goes to the next line, which must not go on with it.
+// A line that is indented deeper would be a part of the same text to YAML, so such a text
+// is refused.
 func (q *quick) scalar(from, ind int) (n node, ok bool) {
 	var end int
 	if q.src[from] == '[' {

@@ -47,6 +47,7 @@ func (r *reader) runField(v *node) {
 // limit reads one limit, by its key under run. Messages call it so in a file of
 // ours, and as it is written in another tool's. Of two spellings the smaller number
 // counts, so that no limit is lost.
+// field is in our spelling, without run; written is the path as it stands in the file.
 func (r *reader) limit(field, written string, v *node) {
 	shown := "run." + field
 	if r.Dialect != Agentls || field == "timeout_mins" { // which ours has not

@@ -80,6 +80,8 @@ func (r *reader) finishName() {
 }
 
 // checkName checks a written name; one of another tool's becomes a slug.
+// In our format that is an error with a name to use; the name stays as written then. In
+// another tool's it is a hint.
 func (r *reader) checkName(written string) {
 	if !validName(written) {
 		if r.Dialect == Agentls {
@@ -112,6 +114,8 @@ func (r *reader) checkName(written string) {
 }
 
 // finishPrompt takes the body, or systemPrompt.
+// The body counts before the field. Line ends become \n. Without either the file is in
+// error, unless the agent is a graph.
 func (r *reader) finishPrompt() {
 	body := strings.TrimRight(r.text.src[r.body:], " \t\r\n")
 	// Empty lines before the text go; spaces before its first word may be a list.
@@ -194,6 +198,8 @@ func isGemini(name string) bool {
 
 // placeholdersOf yields the offset and the name of each ${name} of s that is not
 // $${name}.
+//
+// The offset is that of the dollar sign.
 func placeholdersOf(s string) func(yield func(int, string) bool) {
 	return func(yield func(int, string) bool) {
 		for from := 0; ; {

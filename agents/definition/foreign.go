@@ -177,6 +177,8 @@ type translation struct {
 // translate reads one entry of another dialect's list of tools. declared are
 // the MCP servers that the file describes. An entry that limits a tool's
 // arguments, as Bash(git:*), allows nothing and denies the whole tool.
+// A name that nobody knows allows nothing and denies itself, and known is false, so that a
+// list with a slip in it gives less and not more. TestTranslation holds it.
 func translate(name string, dialect Dialect, declared []string) translation {
 	if name == "*" {
 		return translation{foreign: foreign{[]string{"*"}, []string{"*"}}, known: true}
@@ -217,6 +219,7 @@ func translate(name string, dialect Dialect, declared []string) translation {
 
 // translateLimited reads an entry with arguments. Task(a, b) names subagents; others
 // limit what a tool may be called with, which only the whole tool can express.
+// The parts of Task(a, b) become slugs, as the agents' own names do.
 func translateLimited(name, arguments string) translation {
 	f, known := foreignTool(name)
 	if !known {

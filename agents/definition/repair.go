@@ -10,6 +10,8 @@ import (
 )
 
 // repairer writes the repaired text.
+// out is the text so far and at the place of each of its bytes in src; both grow together,
+// by put alone.
 type repairer struct {
 	src     string
 	to      int // end of the front-matter in src
@@ -20,6 +22,8 @@ type repairer struct {
 
 // repair returns src[from:to] with what can be repaired, and what was; nil if
 // nothing can. Whether it parses now is the caller's to see.
+// A repair is tried only after the strict reader has refused the text, so no file that is
+// valid is read in another way. TestRepairedMeaning holds what comes out.
 func repair(src string, from, to int) (*source, []finding) {
 	m := &repairer{src: src, to: to}
 	for at := from; at < to; {
@@ -109,6 +113,8 @@ func (m *repairer) line(at int) int {
 }
 
 // keyColon returns where the colon after a simple key is, or -1.
+// A key is letters, digits, _, - and dots, and the colon is followed by a blank or the
+// line's end.
 func keyColon(s string) int {
 	i := 0
 	for i < len(s) {
@@ -127,6 +133,9 @@ func keyColon(s string) int {
 
 // value repairs the value src[from:end] of a key in the given column, and what
 // follows of it in further lines.
+//
+// top is whether the key stands in the first column. It returns where the next line
+// starts.
 func (m *repairer) value(from, end, column int, top bool) int {
 	trimmed := from + len(strings.TrimRight(m.src[from:end], " \t"))
 	v := m.src[from:trimmed]
@@ -158,6 +167,8 @@ func (m *repairer) value(from, end, column int, top bool) int {
 }
 
 // literal copies a text after | or >.
+//
+// The text ends before the first line that is not indented deeper than the key.
 func (m *repairer) literal(from, end, column int) int {
 	m.copy(from, end)
 	next := m.newline(end)
@@ -196,6 +207,10 @@ func closing(v string) int {
 }
 
 // repairQuoted repairs a value that begins with a quote.
+//
+// Valid quotes are copied, over several lines too. Quotes inside of quotes are escaped
+// where the text ends with the quote that it begins with; else all of it is put into
+// quotes.
 func (m *repairer) repairQuoted(from, trimmed, end int) int {
 	v := m.src[from:trimmed]
 	close := quoteEnd(v)

@@ -60,6 +60,8 @@ var secretShapes = []struct {
 }
 
 // secrets reports what looks like a credential (agent/secret).
+// Only words of at least 20 such characters are compared with the shapes, and maxRepeats
+// findings are made at most.
 func (r *reader) secrets() {
 	const shortest = 20
 	s, told := r.text.src, 0
@@ -214,6 +216,8 @@ func hiddenKind(c rune) string {
 
 // joins reports whether a joiner stands where scripts and emoji need one: between
 // two characters beyond ASCII that are seen.
+//
+// What is below U+0300 needs no joiner, so one there is a finding.
 func joins(before, after string) bool {
 	a, _ := utf8.DecodeLastRuneInString(before)
 	b, _ := utf8.DecodeRuneInString(after)

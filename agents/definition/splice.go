@@ -9,6 +9,8 @@ import (
 )
 
 // splice is what a repair puts in the place of a part of the text.
+//
+// An editor gets it as an edit of Span. Text outside of it is not touched.
 type splice struct {
 	Span
 	text    string
@@ -19,6 +21,8 @@ type splice struct {
 // several lines.
 // They are in order and do not overlap. Each changes as little as it can, so that
 // an editor keeps the person's cursor and marks.
+// It runs the repairer line by line and compares what came out with what was there, from
+// both ends. The borders are then moved out of characters and of \r\n.
 func splices(src string, front Span) []splice {
 	m := &repairer{src: src, to: front.End}
 	var found []splice
@@ -99,6 +103,10 @@ func (f *fixer) entry() (*Value, int) {
 }
 
 // withoutEntry takes an entry out of a list, with its line or its comma.
+//
+// The only entry of a list in lines leaves [] behind, since a key without a value is null
+// and no list. It reports false where comments would be lost or the dash stands
+// elsewhere.
 func (f *fixer) withoutEntry(list *Value, i int) (Edit, bool) {
 	item := list.Items[i]
 	if f.Text[list.Start] == '[' {
@@ -130,6 +138,8 @@ func spansOf(items []Value) []Span {
 
 // withoutPart takes a part out of a collection in brackets, with the comma on its
 // one side.
+//
+// It reports false where that would take a comment away.
 func (f *fixer) withoutPart(in Span, parts []Span, i int) (Edit, bool) {
 	s := parts[i]
 	switch {
@@ -191,6 +201,9 @@ func YAMLText(s string) string {
 }
 
 // plainText reports whether a text needs no quotes anywhere.
+//
+// Words that some YAML reads as a boolean or a number need quotes, whatever our parser
+// makes of them. TestYAMLText holds it.
 func plainText(s string) bool {
 	if s == "" || s[len(s)-1] == ' ' || (s[0]|0x20 < 'a' || s[0]|0x20 > 'z') {
 		return false
@@ -242,6 +255,8 @@ func yamlQuoted(s string) string {
 // else one edit of the lines that differ.
 // It is small where little differs, so that an editor keeps the cursor and what
 // is folded.
+// TestDifference holds that the edit makes to of from. The edit begins and ends at line
+// starts, so that no \r\n is cut apart.
 func Difference(from, to string) []Edit {
 	if from == to {
 		return nil

@@ -213,6 +213,9 @@ func (r *reader) triggersField(v *node) {
 }
 
 // addTrigger keeps a trigger that something can match.
+//
+// One without keywords and patterns is dropped, also where that is so because a pattern
+// was refused.
 func (r *reader) addTrigger(t Trigger) {
 	if len(t.Keywords)+len(t.Patterns) > 0 {
 		r.Triggers = append(r.Triggers, t)
@@ -220,6 +223,9 @@ func (r *reader) addTrigger(t Trigger) {
 }
 
 // priority reads a priority from 0 to high as one from 0 to 100.
+//
+// high is 100 for the object and 10 for entries of a list, as each is written. fallback is
+// for what is no number in the range.
 func (r *reader) priority(v *node, high float64, fallback int) int {
 	n := r.floatField(v, "triggers.priority", 0, high)
 	if n == nil {
@@ -391,6 +397,9 @@ func (r *reader) input(k *key, v *node) (property string, needed bool) {
 }
 
 // fits reports whether a value is of an input's type.
+//
+// A number without a fraction is an integer too. An unknown type has been reported and
+// replaced by string before.
 func fits(v *node, kindOf string) bool {
 	switch kindOf {
 	case "string":

@@ -32,6 +32,8 @@ const (
 
 // Tree is a file's text with its front-matter as it is written. It is immutable.
 // It may be shared between goroutines.
+//
+// splices is computed when it is first asked for, and once.
 type Tree struct {
 	Text     string
 	Dialect  Dialect
@@ -70,6 +72,8 @@ type Key struct {
 // they are known, which is enough for [Tree.At]. The path decides the dialect with
 // the keys (spec 1.7) and may be "". It never panics.
 // Findings are not told: [Parse] has them.
+// A front-matter without its closing line is being written: all that follows counts as its
+// lines for At, and there is no Root.
 func ReadTree(path, text string) (*Tree, bool) {
 	t := &Tree{Text: text, Dialect: Agentls, Body: Span{0, len(text)}}
 	t.splices = sync.OnceValue(func() []splice { return splices(t.Text, t.Front) })
@@ -223,6 +227,9 @@ func (t *Tree) Find(path ...string) *Value {
 
 // spellings yields a path as it is, and as the aliases of the fields on it have
 // it.
+//
+// The longest part of the path that has aliases is exchanged first. Only one part is
+// exchanged at a time.
 func spellings(path []string) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		if !yield(path) {
@@ -243,6 +250,8 @@ func spellings(path []string) func(yield func([]string) bool) {
 }
 
 // fieldPath is the path of a field that a path of keys and indices leads to.
+//
+// An index becomes [], as Field.Path writes it.
 func fieldPath(path []string) string {
 	var b strings.Builder
 	for i, name := range path {

@@ -59,6 +59,8 @@ func plainSource(src string, from, to int) *source {
 }
 
 // converter makes our tree of the parser's.
+//
+// findings are of code agent/yaml-feature, maxFeatures at most.
 type converter struct {
 	*source
 	findings []finding
@@ -67,6 +69,9 @@ type converter struct {
 // read parses the text. Findings are of codes agent/yaml, with a zero node, and
 // agent/yaml-feature, with what could be read.
 // A panic of the parser is a finding.
+// The guards come before the parser, whose time some texts make grow with the square of
+// their length (SEC-121). Keys that are there twice are let through by the parser and told
+// here, as it would end at the first.
 func (s *source) read() (root node, findings []finding) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -185,6 +190,8 @@ func (c *converter) feature(start, end int, what string) {
 // holds it, -1 at the root.
 // What the front-matter may not have (anchors, aliases, tags, depth) is a
 // finding; the value goes on with what is behind it where there is something.
+// An anchor or a tag counts as a level of depth, so that many of them around one value end
+// as well.
 func (c *converter) convert(n ast.Node, parent, depth int) node {
 	if depth > maxDepth {
 		off := c.offset(n.GetToken().Position)
@@ -243,6 +250,7 @@ func (c *converter) brackets(n *node, f flow) {
 // counts.
 // A value that is missing stands right behind the colon, so that an edit can put
 // one there.
+// Keys that are no scalars are findings, and are left out with their values.
 func (c *converter) mapping(values []*ast.MappingValueNode, f flow, depth int) node {
 	n := node{kind: mapping, keys: make([]key, 0, len(values)), items: make([]node, 0, len(values))}
 	seen := make(map[string]bool, len(values))

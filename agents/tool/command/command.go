@@ -69,6 +69,9 @@ func Analyze(text string, c Config) (Analysis, error) {
 
 // check returns an error for a text with characters that a person cannot be
 // shown as what a shell makes of them (SEC-26).
+// The error is CodeArgs and names the character. Line separators of Unicode are among
+// them: an editor may show one as a new line where bash sees none.
+// TestSEC26ControlCharactersAreRefused holds it.
 func check(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return tool.Errorf(tool.CodeArgs, "The command is empty.")
@@ -89,6 +92,9 @@ func check(text string) error {
 
 // blurred reports whether bash and this parser may see the bounds of words or
 // lines differently: then no answer holds for longer than this call.
+//
+// A line that ends with a backslash goes on with the next one, and bash takes no blank but
+// space, tab and newline for the end of a word.
 func blurred(text string) bool {
 	oddBlank := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }
 	return strings.Contains(text, "\\\n") || strings.ContainsFunc(text, oddBlank)
@@ -96,6 +102,9 @@ func blurred(text string) bool {
 
 // reader collects what is found in a text. It is made for one call of Analyze. text,
 // depth and scripts follow the script that is read just now.
+// left begins at four times the longest text and shrinks with each script that is read, so
+// that scripts within scripts cannot make the work grow without end
+// (TestREL80AnalysisIsBounded).
 type reader struct {
 	Config
 	Analysis
@@ -108,6 +117,8 @@ type reader struct {
 }
 
 // unclear records why Names may lack a program; the first reason is told.
+// A rule that denies commands refuses a call which is unclear, so nothing is
+// missed by an incomplete list.
 func (r *reader) unclear(why string) {
 	if r.Unclear == "" {
 		r.Unclear = why
@@ -115,6 +126,9 @@ func (r *reader) unclear(why string) {
 }
 
 // script reads a text and returns its tree; nil if it has none.
+// The checks before the parser are in the order of their cost, and each falls back to raw:
+// no text is left without an analysis. The text of the outer script is put back when an
+// inner one has been read.
 func (r *reader) script(text string) *syntax.File {
 	r.left -= len(text)
 	switch {
@@ -171,6 +185,8 @@ func tangled(text string) bool {
 
 // raw reads a text that cannot be parsed, by its words alone: what is on the
 // short list is still found, and rules that deny commands refuse it (SEC-35).
+//
+// It always returns nil, as script does without a tree.
 func (r *reader) raw(text, why string) *syntax.File {
 	r.unclear("it cannot be taken apart (" + tool.Escape(why) + ")")
 	if r.depth == 0 {

@@ -107,6 +107,10 @@ func isDevice(path string) bool {
 }
 
 // removes looks at what rm would remove.
+//
+// Without a recursive option rm deletes no folder with something in it, so nothing is
+// looked at then.
+// Abbreviations of --recursive count, and what may become an option does too.
 func (r *reader) removes(words []word) {
 	recursive, options := false, true
 	for _, w := range words {
@@ -132,6 +136,8 @@ func (r *reader) removes(words []word) {
 }
 
 // findDeletes looks at where find would delete.
+// Only the words before the first option are folders of find. A word that is known only
+// when it runs is not judged: the wall is what keeps such a command.
 func (r *reader) findDeletes(words []word) {
 	runs, deletes := false, false
 	for _, w := range words {
@@ -153,6 +159,7 @@ func (r *reader) findDeletes(words []word) {
 
 // holdsAll reports whether a word is ., .., the root, the home, a folder of the
 // workspace or one above these, or all that is in the root or the home.
+// A relative path counts from the call's folder. TestSEC41TheShortList has the cases.
 func (r *reader) holdsAll(w word) bool {
 	path := w.text
 	if w.computed || path == "" {

@@ -25,6 +25,8 @@ var (
 )
 
 // keeper collects the simple commands of a text.
+//
+// It is made by keep for one text. dir follows cd.
 type keeper struct {
 	*reader
 	dir string // where the next one runs
@@ -32,6 +34,10 @@ type keeper struct {
 }
 
 // keep sets what answers that hold for longer are about.
+// All statements must be understood, or nothing is kept: an answer for a part would also
+// be one for what was not seen. A prefix is offered for one command alone, and only for
+// programs of which the first word says what they do. TestSEC79WhatAnswersAreKeptFor holds
+// it.
 func (r *reader) keep(text string, file *syntax.File) {
 	outer := r.text
 	r.text = text
@@ -54,6 +60,9 @@ func (r *reader) keep(text string, file *syntax.File) {
 
 // statement adds the simple commands of a statement, and reports whether it has
 // nothing else. moves says that cd in it is followed only where it succeeded.
+//
+// Refused are negation, background, comments (bash and the parser may end them
+// differently), redirections that change files, and a pipe into what may run its input.
 func (k *keeper) statement(s *syntax.Stmt, moves bool) bool {
 	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Comments) > 0 {
 		return false
@@ -116,6 +125,8 @@ func (k *keeper) call(call *syntax.CallExpr, moves bool) bool {
 }
 
 // runsInput reports whether a statement may run what it reads.
+//
+// What is no simple command counts as one that does.
 func runsInput(s *syntax.Stmt) bool {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -126,6 +137,8 @@ func runsInput(s *syntax.Stmt) bool {
 }
 
 // inert reports whether a redirection changes no file.
+//
+// These are output to /dev/null and joining one of the two outputs to the other.
 func inert(r *syntax.Redirect) bool {
 	if r.Word == nil || len(r.Word.Parts) != 1 {
 		return false

@@ -60,6 +60,8 @@ func (r *reader) tell(line string) {
 }
 
 // statement reads a simple command with its redirections.
+//
+// Compound statements have no words of their own: the walk brings what is in them.
 func (r *reader) statement(s *syntax.Stmt) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok {
@@ -85,6 +87,8 @@ func (r *reader) statement(s *syntax.Stmt) {
 }
 
 // command reads the words of a simple command; the first is its name.
+// What comes of it is Commands, for rules; Names, for rules that deny programs; and
+// Disaster.
 func (r *reader) command(words []word, redirects []*syntax.Redirect) {
 	if first := words[0]; first.computed || first.glob {
 		r.unclear("the name of a program is known only when it runs")
@@ -109,6 +113,7 @@ func (r *reader) command(words []word, redirects []*syntax.Redirect) {
 
 // name records a program that may run, also by the name of what a link of that
 // path leads to.
+// A link is followed as it is now: it may lead elsewhere when the command runs.
 func (r *reader) name(text string) {
 	r.names[filepath.Base(text)] = true
 	if !strings.Contains(text, "/") || strings.Contains(text, Unknown) {
@@ -129,6 +134,7 @@ const maxWrapped = 256
 // readWrapper reads what stands behind a wrapper, which is words[0]. Where the
 // wrapped command begins is not known without the wrapper's grammar, so each word
 // is read as if it began there (SEC-33).
+// This finds commands that are none, such as a file name behind a wrapper. For a rule that denies that is the safe side.
 func (r *reader) readWrapper(words []word, redirects []*syntax.Redirect) {
 	name := filepath.Base(words[0].text)
 	takes, feeds := takers[name], feeders[name]
@@ -170,6 +176,8 @@ func (r *reader) readWrapper(words []word, redirects []*syntax.Redirect) {
 
 // shell reads the script of a shell: behind -c, or from its input where the text
 // has it.
+// A shell without a script, a file and an input reads what is piped into it, which is not
+// known.
 func (r *reader) shell(words []word, redirects []*syntax.Redirect) {
 	script := false
 	for i, w := range words[1:] {
@@ -214,6 +222,8 @@ const maxDepth = 4
 
 // inner reads a script within the script, once; from are the words that it
 // stands in.
+// A script that was read already is not read again. Beyond maxDepth its words are read
+// without the parser (raw).
 func (r *reader) inner(text string, from []word) {
 	if slices.ContainsFunc(from, func(w word) bool { return w.computed }) {
 		r.unclear("a script is known only when it runs")

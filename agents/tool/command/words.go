@@ -27,6 +27,8 @@ func (w word) literal() bool { return !w.computed && !w.expanded && !w.glob }
 const maxBraces = 64
 
 // eval returns the words that w becomes.
+// Without braces that is one word. More than maxBraces words, or braces that cannot be
+// expanded, end with one word that is known only when it runs.
 func (r *reader) eval(w *syntax.Word) []word {
 	source := r.source(w)
 	if lit := w.Lit(); lit != "" && plainWord(lit) {
@@ -52,6 +54,9 @@ func (r *reader) eval(w *syntax.Word) []word {
 }
 
 // source returns a word as it stands in the text.
+//
+// Positions count from the text that is being read, which may be a script within the
+// command.
 func (r *reader) source(w *syntax.Word) string {
 	from, to := w.Pos().Offset(), w.End().Offset()
 	if from <= to && to <= uint(len(r.text)) {
@@ -112,6 +117,9 @@ func (r *reader) parts(parts []syntax.WordPart, source string) word {
 }
 
 // lit adds an unquoted literal.
+//
+// It undoes backslashes, expands ~ at the start, and marks globs and braces. ~name is
+// known only when it runs: whose home it is the system says.
 func (r *reader) lit(w *word, b *strings.Builder, value string, first bool) {
 	for i := 0; i < len(value); i++ {
 		c := value[i]
@@ -151,6 +159,8 @@ func (r *reader) lit(w *word, b *strings.Builder, value string, first bool) {
 }
 
 // dblQuoted adds what stands between double quotes.
+//
+// A backslash there escapes only $, `, ", itself and the end of a line.
 func (r *reader) dblQuoted(w *word, b *strings.Builder, parts []syntax.WordPart) {
 	for _, part := range parts {
 		switch part := part.(type) {
@@ -244,6 +254,7 @@ func show(words []word, redirects []*syntax.Redirect) string {
 	return strings.Join(parts, " ")
 }
 
+// redirection returns a redirection as it is written.
 func redirection(r *syntax.Redirect) string {
 	text := r.Op.String()
 	if r.N != nil {
