@@ -168,6 +168,8 @@ type (
 )
 
 // tell queues something. It never blocks.
+//
+// wake has room for one, which is enough: next takes the whole queue.
 func (c *Chat) tell(m tea.Msg) {
 	c.mu.Lock()
 	c.queue = append(c.queue, m)
@@ -184,6 +186,7 @@ const frame = 8 * time.Millisecond
 
 // next waits for what comes, and returns it. last is when the queue was taken last. It
 // is a command of bubbletea's and runs beside the loop.
+// It gives nil when the chat has ended, which bubbletea ignores.
 func (c *Chat) next(last time.Time) tea.Cmd {
 	return func() tea.Msg {
 		select {

@@ -63,6 +63,7 @@ type grammar struct {
 var grammars sync.Map
 
 // grammarOf returns the grammar of a language; nil for one that is not known.
+// Two goroutines may compile the same one; either result is good.
 func grammarOf(language string) *grammar {
 	language = strings.ToLower(language)
 	if known, ok := grammars.Load(language); ok {
@@ -85,6 +86,7 @@ func grammarOf(language string) *grammar {
 // highlight returns the lines of code with comments, strings, numbers and
 // keywords in colour. A difference is coloured as one. Styles end at each line end, so
 // that a line may be cut out.
+// The result has as many lines as the code; without their styles they are the same.
 func highlight(code, language string) []string {
 	if language == "diff" || language == "patch" {
 		var lines []string

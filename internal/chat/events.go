@@ -85,6 +85,8 @@ func (m *screen) modelOf(e Event, name string) string {
 
 // part lets go of what is whole of an answer that is being written. A long answer so
 // scrolls by while it is written, block by block.
+//
+// It is called by flush before anything is printed. The rest becomes an item of its own.
 func (m *screen) part() {
 	if len(m.items) == m.shown {
 		return
@@ -103,6 +105,7 @@ func (m *screen) part() {
 
 // writing returns the item of a kind that is being written, a new one where the last
 // is another.
+// Runs that answer side by side get a new item each time the other one speaks.
 func (m *screen) writing(kind kindOfItem, run string) *item {
 	if n := len(m.items); n > 0 {
 		if last := m.items[n-1]; !last.whole && last.kind == kind && last.run == run {
@@ -144,6 +147,7 @@ func (m *screen) endRun() {
 
 // withdraw takes back what a try has shown that does not count. What has scrolled by
 // stays.
+// It is for a retry that begins the answer anew; without Discard the answer goes on.
 func (m *screen) withdraw(b activity.Retry) {
 	if !b.Discard {
 		return
@@ -172,6 +176,7 @@ func (m *screen) find(call string) *item {
 
 // call takes a step of a tool call. Its item begins when it asks or runs; one that is
 // refused before is shown with its end.
+// The first state that is shown makes the item.
 func (m *screen) call(e Event, b activity.ToolState) {
 	i := m.find(b.Call)
 	if i == nil {

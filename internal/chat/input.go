@@ -144,6 +144,7 @@ func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 
 // history is what was typed before. The line that is being typed is its last one. It is
 // the screen's alone.
+// at counts back from the draft, which is 0; lines has the oldest first.
 type history struct {
 	lines []string
 	at    int // behind the end: none is looked at; counted from the end
@@ -174,6 +175,8 @@ func (h *history) forward() bool {
 
 // find goes to the newest older line that contains a text: what was typed when the
 // search began.
+// Each call goes further back, since at moves. It stays where it is when nothing older
+// fits.
 func (h *history) find(text string) bool {
 	if h.at == 0 {
 		h.draft = text

@@ -26,6 +26,7 @@ const (
 // item is one thing that was said or done. When it is whole it does not change any
 // more, and leaves for what scrolls by. All of its texts are foreign: they are cleaned
 // when they are rendered, and not before.
+// It is the loop's. whole never becomes false again.
 type item struct {
 	kind kindOfItem
 	// The run that it is of; "" for none.
@@ -49,6 +50,9 @@ type item struct {
 }
 
 // spaced reports whether a blank line stands before an item.
+//
+// A note has one behind an answer or an output only, and calls stand close to each other
+// unless a change is shown between them.
 func (i *item) spaced(before *item) bool {
 	if before == nil {
 		return false
@@ -160,6 +164,9 @@ func (i *item) mark(m *screen) string {
 }
 
 // below are the lines under a call: its output, or what it changed.
+//
+// Folded, a line is cut; open, it goes on in the next one. While a call goes on only its
+// last line is shown, or its progress.
 func (i *item) below(columns int, open bool) []string {
 	text, most := strings.TrimRight(clean(i.text), "\n"), foldedOutput
 	painted := func(line string) string { return paint(dim, line) }
@@ -202,6 +209,7 @@ func (i *item) below(columns int, open bool) []string {
 
 // hunks are a unified difference without the names of its one file, which the call
 // has said.
+// A difference of several files stays as it is, since the names tell them apart.
 func hunks(patch string) string {
 	if strings.Count(patch, "\n+++ ") > 1 {
 		return patch

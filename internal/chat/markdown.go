@@ -23,6 +23,8 @@ func newParser() parser.Parser {
 // markdown renders Markdown for a terminal of so many columns, a line each,
 // without a blank one at either end. HTML is text. It allocates a tree each time, so
 // what goes on is cut before (tailOf).
+// Everything in source is cleaned before it is parsed, so what the renderer adds are the
+// only styles.
 func markdown(p parser.Parser, source string, columns int) []string {
 	data := []byte(clean(source))
 	w := &writer{source: data}
@@ -34,6 +36,8 @@ func markdown(p parser.Parser, source string, columns int) []string {
 }
 
 // writer renders the tree of one text.
+//
+// It is made for one call of markdown.
 type writer struct{ source []byte }
 
 // blocks renders the children of a block, with a blank line between them.
@@ -186,6 +190,7 @@ func (w *writer) inline(n ast.Node) string {
 }
 
 // renderLink shows where a link leads, also when its text says something else.
+// A title may name another address than the one that it leads to.
 func renderLink(title, target string) string {
 	if ansi.Strip(title) == target {
 		return paint(link, target)

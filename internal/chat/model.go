@@ -112,6 +112,8 @@ type printedMsg struct{}
 
 // take takes one thing that the chat was told. What is about the question itself goes
 // through; all else waits while it has the screen.
+// Opening and closing a question come before the check of hold, since they are the
+// question itself. What was held is taken in the order in which it came.
 func (m *screen) take(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case openMsg:
@@ -227,6 +229,9 @@ func (m *screen) countWaiting() {
 }
 
 // suspended is a program that has the terminal for a while.
+//
+// bubbletea gives the terminal back to its state before it calls Run and takes it again
+// afterwards.
 type suspended struct {
 	run     func(in, out *os.File) error
 	in, out *os.File
@@ -272,6 +277,8 @@ func (m *screen) tick() tea.Cmd {
 // is longer than the screen would push what stands below it out of sight. While one
 // part is being printed, or the pager is there, nothing else is; the end comes when
 // everything is printed.
+// high is how many lines stand below, as they were drawn last: a part is as long as the
+// rest of the screen.
 func (m *screen) flush() tea.Cmd {
 	m.part()
 	for n := m.shown; n < len(m.items); n++ {
@@ -322,6 +329,7 @@ func (m *screen) before(i int) *item {
 const kept = 8 << 20
 
 // forget lets go of the oldest items when there is too much of them.
+// Only items that have scrolled by are let go of.
 func (m *screen) forget() {
 	n := 0
 	for n < m.shown && m.bytes > kept {

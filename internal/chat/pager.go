@@ -9,6 +9,7 @@ import (
 
 // pager shows all that was said and done, with nothing folded. It is of one moment:
 // what comes later is not in it, and waits to be printed.
+// lines are rendered once, for the width at that moment. top is the first that is shown.
 type pager struct {
 	lines []string
 	top   int

@@ -8,6 +8,8 @@ import (
 )
 
 // popup offers what the word before the cursor can become.
+//
+// It is the loop's. offers are for word; at is which of them is chosen. refused is forgotten when another word comes that can be completed.
 type popup struct {
 	complete func(word string) []Completion
 	word     string // that it is about; "" = it is closed
@@ -81,6 +83,9 @@ func (p *popup) key(m *screen, k tea.KeyPressMsg) (cmd tea.Cmd, taken bool) {
 }
 
 // insert puts the completion that is chosen in place of the word.
+//
+// The word is deleted by as many backspaces as it has characters, since the area has no
+// way to replace a part.
 func (p *popup) insert(m *screen) tea.Cmd {
 	word, text := []rune(p.word), p.offers[p.at].Text
 	for range word {

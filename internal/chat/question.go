@@ -102,6 +102,8 @@ type reply struct {
 
 // ask opens a step of a question and waits for its answer. An answer that is there wins
 // over the end of ctx.
+// But for Pick the first step of a question is not armed, so that a key which was meant
+// for the line answers nothing; steps after an answer are.
 func (q *Question) ask(ctx context.Context, d *dialog) reply {
 	d.answer, d.armed = make(chan reply, 1), q.own
 	q.c.tell(openMsg{d})
@@ -162,6 +164,7 @@ const settle = 400 * time.Millisecond
 const digits = 9
 
 // fitting returns the options that fit what was typed.
+// Capitals do not count, and the note is searched as well.
 func (d *dialog) fitting() []Option {
 	if d.filter == "" {
 		return d.options
@@ -189,6 +192,7 @@ func (m *screen) finish(r reply, told string) tea.Cmd {
 
 // press takes a key of a question. Before it is armed a key goes to the line that was
 // being typed, so nothing is lost; only Ctrl-C counts.
+// TestSEC80AQuestionHasTheScreen holds what counts before it is armed.
 func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	d := m.dialog
 	if !d.armed {

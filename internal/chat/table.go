@@ -45,6 +45,8 @@ const least = 6
 
 // shares returns how wide each column of a table is, nil where there is no room. The
 // widest gives first, column by column, so that narrow ones stay readable.
+// Three columns are kept between two cells for the line. nil is for a table whose widest
+// column has come down to least.
 func shares(rows [][]string, columns int) []int {
 	var widths []int
 	for _, row := range rows {

@@ -55,6 +55,8 @@ func (m *screen) live() string {
 // tailOf renders an answer that is being written. Of one without an end, as a long
 // block of code, only the end is rendered: the screen has no room for more, and it
 // is rendered anew with each piece.
+// Where the answer begins with a fence, that line is put before the end, so that it still
+// is code.
 func tailOf(m *screen, i *item) []string {
 	const most = 8 << 10
 	text := i.text
@@ -115,6 +117,7 @@ func (m *screen) working() string {
 
 // statusLine is who is talked to, and at what price. What matters least goes first
 // where there is no room.
+// Agent and model, which come first, always stay.
 func (m *screen) statusLine() string {
 	s := m.status
 	parts := []string{paint(accent, clean(s.Agent))}
@@ -195,6 +198,7 @@ func (m *screen) renderQuestion(d *dialog) []string {
 
 // visible are the options that there is room for around the one that is chosen. It
 // grows on both sides in turn; at least the chosen one is shown.
+// room is in lines. More than that is cut, where even the chosen one has no room.
 func (m *screen) visible(d *dialog, options []Option, room int) (lines []string) {
 	if len(options) == 0 {
 		return nil

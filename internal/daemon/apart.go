@@ -16,6 +16,9 @@ type keptInMemory struct {
 }
 
 // apartGrants returns the answers that hold in a daemon that is apart.
+//
+// Without a folder or a Before there are none. Those of the store are copied: what is
+// forgotten here stays there.
 func (b *daemon) apartGrants() *keptInMemory {
 	k := new(keptInMemory)
 	if b.first == "" || b.Before.IsZero() {

@@ -56,6 +56,8 @@ func (f *folders) get() ([]workspace.Folder, <-chan struct{}) {
 
 // catalogReached says that the catalog has the agents of list, which may not be the
 // folders any more.
+// It is called with the list that was read, so that a catalog which was read for older
+// folders lets nobody through.
 func (f *folders) catalogReached(list []workspace.Folder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,6 +194,9 @@ func (b *daemon) watch(list []workspace.Folder) *workspace.Watcher {
 }
 
 // readFirst reads the catalog for the first time.
+// The order matters: trust says which bundles and servers count, and these say where
+// agents are and what they are checked against. Memory is given back when all of it is
+// done.
 func (b *daemon) readFirst(ctx context.Context, list []workspace.Folder) {
 	b.completeTrust(ctx, list)
 	b.relyOn("")
@@ -217,6 +222,9 @@ func (b *daemon) readFirst(ctx context.Context, list []workspace.Folder) {
 
 // takeChanges takes changes of files and folders in, until ctx ends.
 // batches may be nil: then only folders change.
+//
+// again is set while files were found half-written and asks for one more look; a change
+// that comes before it takes its place.
 func (b *daemon) takeChanges(ctx context.Context, watcher *workspace.Watcher, batches <-chan workspace.Batch) {
 	var again <-chan time.Time // when half-written files are looked at once more
 	for {
@@ -345,6 +353,8 @@ const staleAfter = 200 * time.Millisecond
 
 // setTable puts the rows of the person's settings into the table of models, and
 // reports whether they are others than before.
+//
+// It compares first, since a table that is set anew has every agent file read again.
 func (b *daemon) setTable(rows []model.Entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -374,6 +384,7 @@ func (b *daemon) completeTrust(ctx context.Context, list []workspace.Folder) {
 // problems returns what is wrong with the settings of some folders, with the
 // records of trust and with the answers for always, each once.
 // Each is a sentence with its place. Texts are masked already.
+// Banners come first, then each folder in the given order, then trust and permissions.
 func (b *daemon) problems(folders ...string) []string {
 	all := slices.Clone(b.banners)
 	for _, folder := range folders {
@@ -416,6 +427,9 @@ func (b *daemon) tellProblems() {
 // relyOn keeps how far the folders of the workspace are trusted: those that were
 // not known yet, and those that are another folder or lie in it, where one is
 // named.
+//
+// With changed "" only folders that are new are looked at. relied is compared by
+// trustMoved.
 func (b *daemon) relyOn(changed string) {
 	for _, folder := range b.folders.paths() {
 		b.mu.Lock()
@@ -433,6 +447,8 @@ func (b *daemon) relyOn(changed string) {
 
 // trustMoved reports whether a folder of the workspace is trusted that was not
 // before, or the other way round, or other items of it are approved.
+//
+// It keeps what it found, so that the next question is about changes from then on.
 func (b *daemon) trustMoved() bool {
 	moved := false
 	for _, folder := range b.folders.paths() {

@@ -38,6 +38,7 @@ func (b *daemon) listBundles(ctx context.Context, folder string) ([]bundle.Liste
 // activeBundles returns the bundles that take effect in a folder, as they are now:
 // what the person has not approved is none.
 // It is asked while settings are read, so it must not ask for settings.
+// In safe mode there are none.
 func (b *daemon) activeBundles(ctx context.Context, folder string) []*bundle.Bundle {
 	if b.safe {
 		return nil
@@ -167,6 +168,8 @@ func (b *daemon) bundleFiles(list []workspace.Folder) []string {
 }
 
 // bundlesMoved reports whether other bundles take effect than when it was asked last.
+// It also notices a bundle that stays and brings something else. The first call always
+// reports true where there are bundles.
 func (b *daemon) bundlesMoved() bool {
 	list, _ := b.folders.get()
 	var all strings.Builder
@@ -206,6 +209,8 @@ func (b *daemon) bundleProblems(folder string) []string {
 
 // approvesExtension returns why an extension's agent may not run, nil where it may.
 // The error is of kind fault.Denied, with the reason fault.Untrusted.
+// The bundles are read anew, so an approval that was taken back counts for the next run at
+// once.
 func (b *daemon) approvesExtension(d *definition.Definition) error {
 	list, _ := b.folders.get()
 	for _, folder := range folderPaths(list) {

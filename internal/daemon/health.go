@@ -50,6 +50,7 @@ func (p *parts) checks() []watchdog.Check {
 }
 
 // watchdog ends the process when one of the parts hangs, until ctx ends.
+// Without Exit it is not started (Serve).
 func (c Config) watchdog(ctx context.Context, p *parts) {
 	bite := watchdog.Bite{Dir: c.state(), Version: c.Version, Started: c.Now(), Now: c.Now, Log: c.Log, Exit: c.Exit}
 	watchdog.Watch(ctx, p.checks(), bite.Hung)

@@ -22,6 +22,7 @@ func (c Config) state() string { return filepath.Join(c.Home, "agentls") }
 // writable says why nothing can be kept in the daemon's own folder, nil where it
 // can. It leaves nothing there, nor makes the folder: there is the one that is
 // there already, the same or above.
+// there is the folder in which the attempt was made, for the check of locks.
 func (c Config) writable() (there string, err error) {
 	dir := c.state()
 	for {

@@ -24,6 +24,9 @@ type describedHook struct {
 }
 
 // newHooks returns the hooks of this daemon.
+//
+// Everything is asked anew each time a hook is looked for, so a change of settings or
+// trust counts from the next event on.
 func (b *daemon) newHooks() *hook.Hooks {
 	walls := b.newWalls()
 	return hook.New(hook.Config{
@@ -108,6 +111,8 @@ func (s *folderSettings) ignoreHook(origin settings.Origin, d hook.Described) {
 // hooksOf returns the hooks of an event that hold in a folder. A project's are run
 // only as the person approved them (spec 4.4); those that changed since are not, and block
 // what they checked.
+// A hook that may not run but was approved in another form is returned with a Problem,
+// which blocks; one that was never approved is left out, as if the folder did not have it.
 func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Described {
 	var list []hook.Described
 	var brings []workspace.TrustItem

@@ -88,6 +88,8 @@ func (b *daemon) validator(folder, name string) bool {
 }
 
 // program returns the first word of a command, which may be in quotes.
+//
+// It is no shell: escapes are not known, and what is behind the word does not count.
 func program(command string) string {
 	command = strings.TrimSpace(command)
 	if command != "" && (command[0] == '"' || command[0] == '\'') {
@@ -115,6 +117,8 @@ func executable(folder, path string) bool {
 
 // servers returns the MCP servers that agents of a folder can name. The person's
 // own agents, of folder "", run in every folder of the workspace.
+// described are those of a folder that is not trusted: they may be named, and do not
+// start.
 func (b *daemon) servers(folder string) []language.Server {
 	list := b.settingsOf(folder).servers
 	if folder != "" {
@@ -142,6 +146,7 @@ func (b *daemon) serverNames(folder string) []string {
 
 // serversMoved reports whether there are other folders, or MCP servers of theirs, than
 // when it was asked last: agents' files are then to be checked again.
+// It keeps what it found. mu guards it.
 func (b *daemon) serversMoved() bool {
 	var all strings.Builder
 	for _, folder := range append(b.folders.paths(), "") {

@@ -16,6 +16,8 @@ import (
 
 // logins keeps logins at MCP servers: in the person's keyring, and where there is none
 // in a file that only they can read.
+// keyring is false without a session bus on Linux. The methods may be called by several
+// goroutines; file has its own lock.
 type logins struct {
 	file    *workspace.Logins
 	keyring bool // there may be one
@@ -88,6 +90,7 @@ func (l logins) Lock(ctx context.Context, at string) (unlock func(), err error) 
 // cannot be taken back.
 // Whatever the keyring does later is lost, so a login that it takes too late is in
 // both places: the file says which of them counts.
+// It waits for keyringWait at most. The goroutine goes on until the keyring has answered.
 func inKeyring(ctx context.Context, do func() (string, error)) (string, error) {
 	type answer struct {
 		text string

@@ -25,6 +25,8 @@ const (
 
 // memory watches how much of a limit the process uses (REL-42). Limit 0 is none.
 // It is about the process, so several daemons in one share what they measure.
+// mu is held while memory is given back, so that one goroutine does it for all that ask at
+// the time.
 type memory struct {
 	limit int64
 	now   func() time.Time
@@ -52,6 +54,8 @@ func memoryInUse() int64 {
 
 // full reports whether the process uses too much even after it gave back what it
 // can, and how much.
+// Giving back takes time, so it is done once in shedEvery at most; in between the answer
+// is what is used now. A clock that was set back counts as time that has passed.
 func (m *memory) full() (now int64, full bool) {
 	if now = memoryInUse(); m.limit == 0 || now < m.limit/100*fullPercent {
 		return now, false

@@ -53,6 +53,9 @@ func (s *folderSettings) readProvider(all *workspace.Settings) {
 }
 
 // account is how the Gemini API is reached: the client is another when it is.
+//
+// It is compared with ==. key is empty on Vertex AI with a project; url is "" for the
+// provider's own address.
 type account struct {
 	key, url string
 	onVertex bool
@@ -72,6 +75,9 @@ func (a account) payer() payer {
 }
 
 // provider is the client of the Gemini API, made when a model is first asked.
+//
+// mu guards all of it. client is nil until a model is asked for; of says which account it
+// was made for.
 type provider struct {
 	mu      sync.Mutex
 	of      account
@@ -127,6 +133,8 @@ func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 }
 
 // clientConfig is what the client for an account is made of.
+//
+// url is given by itself since a check asks without the person's own address first.
 func (b *daemon) clientConfig(want account, url string) gemini.Config {
 	config := gemini.Config{
 		APIKey: want.key, BaseURL: url, Transport: b.Transport, Proxy: http.ProxyFromEnvironment,
@@ -149,6 +157,7 @@ func (b *daemon) closeClient() {
 
 // account returns how the person wants models reached, which with an error is
 // not whole. The error has reason authRequired, and the command that fixes it.
+// On Vertex AI a project counts before a key, and a key alone is express mode.
 func (b *daemon) account() (account, error) {
 	s := b.settingsOf(b.first)
 	of := s.variables(b.env)
@@ -250,6 +259,8 @@ func needs(command, format string, args ...any) error {
 
 // knows reports whether a model's name in an agent's file means one that can
 // run; it is called from several goroutines.
+// A name that begins with gemini- counts also where the table does not have it: models are
+// newer than the table.
 func (b *daemon) knows(name string) (string, bool) {
 	_, named := b.table.Lookup(name)
 	return name, named || name == "demo" || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "models/"),

@@ -155,6 +155,9 @@ func (r reviews) ApproveSave(ctx context.Context, folder, rel, text, base string
 // wasApproved reports whether the person approved a text of an agent file, by whatever
 // name, or there is none. An editor shows a file without its mark, in another charset, or
 // with other line ends.
+//
+// Texts are compared without their byte order mark, and by lines where the approved text
+// was kept.
 func (b *daemon) wasApproved(of basis, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		return true
@@ -191,6 +194,7 @@ func (r reviews) NeedsReview() func(*definition.Definition) bool {
 
 // basis is what was approved for a workspace folder.
 // It is a copy of the record, which does not follow later changes.
+// The zero items approve nothing, which counts only where reviewed is set.
 type basis struct {
 	folder   string
 	reviewed bool                        // it is trusted by a record, so that what it brings is reviewed
@@ -208,6 +212,9 @@ func (b *daemon) basis(folder string) basis {
 }
 
 // recordedBasis is the basis by the records, also where this process trusts all.
+// A record may be that of a folder above: rel leads from there, and names of items are
+// made with it (TrustItem.Under). Where trust cannot be read nothing is approved and
+// nothing reviewed, since the folder is not trusted then.
 func (b *daemon) recordedBasis(folder string) basis {
 	none := basis{folder: folder, rel: "."}
 	if folder == "" {
@@ -242,6 +249,8 @@ func (f basis) approves(d *definition.Definition) bool {
 
 // holds reports whether an agent file with this content is approved: under its name, or
 // under that of a file which is gone, since it was renamed.
+// A name that has an approval is judged by that alone, so that another file's text cannot
+// be put in its place.
 func (f basis) holds(name string, digest workspace.Digest) bool {
 	if approved, known := f.items[name]; known {
 		return approved == digest
@@ -284,6 +293,7 @@ func (b *daemon) checkReviewed(d *definition.Definition) error {
 
 // typed reports whether a definition is the unsaved text of a document, and what
 // lies below it is approved: on disk, and as it was opened or last saved.
+// Both the text that was saved and the one on disk count: either may be somebody else's.
 func (b *daemon) typed(of basis, d *definition.Definition) bool {
 	doc, open := b.site.Workspace.Snapshot().DocumentAt(d.Path)
 	if !open || !doc.Dirty() || string(workspace.DigestOf(doc.Text)) != d.Digest {
@@ -316,6 +326,8 @@ func (b *daemon) setTrust(folder string, trusted bool) error {
 // decide changes what is recorded of a folder.
 // change writes the record. Everything that depends on trust is brought up to date also
 // where it fails, as a part of it may have been written.
+// Settings are forgotten and problems told before agents are checked again, since those go
+// by the new settings.
 func (b *daemon) decide(folder string, change func() error) error {
 	err := change()
 	b.settings.forget() // after: who reads meanwhile may see what was
@@ -366,6 +378,8 @@ func (b *daemon) standing(folder string) string {
 // unreviewed reports whether a project's agent runs though the person has not
 // looked at it: its folder is trusted for this process only, and no record
 // approves the file as it is.
+//
+// Such a run gets the limits of package authority for files that nobody has reviewed.
 func (b *daemon) unreviewed(d *definition.Definition) bool {
 	if d.Scope != definition.Project || !b.trusted(d.Folder) {
 		return false

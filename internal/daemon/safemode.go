@@ -73,6 +73,7 @@ const crashSuffix = ".crash"
 
 // crashed reports whether a start has ended by itself: a process with our id is
 // not there any more.
+// Without a crash file or with an empty one it was ended from outside.
 func (s *starts) crashed(o start) bool {
 	info, err := os.Stat(s.crash(o))
 	return err == nil && info.Size() > 0 && (o.PID == s.own.PID || !filelock.Alive(o.PID))
@@ -89,6 +90,8 @@ func (s *starts) watchCrash() {
 }
 
 // begin records a start and reports whether too many before it have crashed.
+// Starts that are older than crashWindow, or from a clock that was ahead, do not count.
+// This one is added before it is known whether it works.
 func (s *starts) begin() (loop bool) {
 	_ = panics.Try(func() { // whatever is wrong with the record, the daemon starts
 		now := s.now()
@@ -159,6 +162,9 @@ func (s *starts) load() (all []start, ok bool) {
 }
 
 // save replaces the record whole; an empty one goes.
+//
+// It writes a file beside and renames it, so that a reader has the old or the new one.
+// Errors are left: a start that is not recorded is only not counted.
 func (s *starts) save(all []start) {
 	if len(all) == 0 {
 		_ = os.Remove(s.file)
@@ -177,6 +183,9 @@ func (s *starts) save(all []start) {
 // setAside moves what a workspace's daemons keep out of the way, by renaming,
 // and returns where it lies now; "" where there was nothing. Agents, settings
 // and trust stay. Sessions that another daemon has are an error.
+// Nothing is moved before all folders that it needs are there. A second crash after
+// sessions came back gives the folder staysSuffix, so that they are not brought back
+// again.
 func (c Config) setAside(key string) (to string, err error) {
 	sessions := filepath.Join(c.state(), "sessions", key)
 	if holder := inUse(sessions); holder != "" {
@@ -263,6 +272,7 @@ func (c Config) forgetReturn(key string) (returned bool) {
 }
 
 // inUse returns a session of a folder that a daemon has; "" for none.
+// It takes each lock for a moment; one that it gets is nobody's.
 func inUse(sessions string) string {
 	locks, err := filepath.Glob(filepath.Join(sessions, "*.lock"))
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 // sandboxes keeps the sandbox that the person's settings describe, until they
 // describe another one: what it found out about the machine still holds.
 // It is safe for concurrent use.
+//
+// key is the config as text, of which last was made.
 type sandboxes struct {
 	mu   sync.Mutex
 	key  string

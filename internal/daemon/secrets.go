@@ -68,6 +68,7 @@ func (s *Secrets) Stream() *mask.Stream { return s.masker.Load().Stream() }
 // add takes over values by name. A name that has another value already gets a
 // number.
 // Values that are too short or too plain to be told from other text are ignored.
+// The masker is replaced as a whole, so that readers need no lock.
 func (s *Secrets) add(found map[string][]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,6 +91,8 @@ func (s *Secrets) add(found map[string][]string) {
 }
 
 // read takes over what the person's settings hold.
+//
+// Sections that are no JSON are passed over; whoever reads them tells the problem.
 func (s *Secrets) read(all *workspace.Settings) {
 	found := make(map[string][]string)
 	for _, section := range []string{"env", "providers", "mcpServers", "hooks", "agents"} {

@@ -70,6 +70,8 @@ func (w walls) places(ctx context.Context, folder string) (tool.Places, error) {
 // that is not trusted.
 // It is asked before each use of a server, so that what the person takes back counts at
 // once.
+// A server that may not start is returned with a Problem which says what to do, so that it
+// can be shown; nothing for a folder that is not of the workspace.
 func (b *daemon) serversOf(folder string) []mcp.Server {
 	if folder != "" && !slices.Contains(b.folders.paths(), folder) {
 		return nil
@@ -118,6 +120,8 @@ func (b *daemon) serversOf(folder string) []mcp.Server {
 // approvesItem reports whether the person has approved a server, or the hooks of an
 // event, of a project as they were read: their description, and the files of the folder
 // that this names (SEC-10, SEC-11).
+// raw is what the settings had when they were read and item what the folder has now; both
+// must agree with the approval.
 func (b *daemon) approvesItem(folder string, item workspace.TrustItem, raw []byte) bool {
 	basis := b.basis(folder)
 	if !basis.reviewed {
@@ -134,6 +138,8 @@ func (b *daemon) approvesItem(folder string, item workspace.TrustItem, raw []byt
 
 // lookup returns what ${NAME} stands for in the description of a server: in a
 // project's only what processes get anyway (SEC-114).
+//
+// Of a variable that is set twice the last one counts, as for processes.
 func (b *daemon) lookup(project bool) func(string) (string, bool) {
 	environ := b.Environ
 	if project {

@@ -47,6 +47,8 @@ type folderSettings struct {
 }
 
 // settingsCache keeps what was read until a file changes.
+// mu guards of and last. last has what could be read the last time, for a file that is
+// broken now.
 type settingsCache struct {
 	mu   sync.Mutex
 	of   map[string]*folderSettings
@@ -203,6 +205,8 @@ func publicAddress(address string) string {
 
 // expandHome returns a path of the person's settings with ~ or ~/ replaced by their
 // home.
+//
+// Without a home the path stays as it is.
 func expandHome(path, home string) string {
 	if path == "~" && home != "" {
 		return home

@@ -144,6 +144,8 @@ func toolOfEntry(name string) (string, bool) {
 
 // resolveLinks returns a pattern with the links in its beginning resolved, where
 // that makes another one of it: tools name files by where they are.
+// Only the part before the first wildcard is resolved; what an unresolved name would mean
+// stays in the pattern itself, which is kept beside.
 func (in places) resolveLinks(pattern string) []string {
 	if !filepath.IsAbs(filepath.FromSlash(pattern)) {
 		if in.folder == "" {
@@ -208,6 +210,8 @@ const maxLinks = 40
 
 // checkRedirect returns why a path does not say which file is meant: a link that
 // lies in the workspace, where a repository can put one, is on the way (SEC-20).
+// It walks the path as the system would, element by element, and looks where each link
+// lies and not where it leads: a link of the person's own may lead anywhere.
 func (in places) checkRedirect(file string) error {
 	rest := strings.Split(filepath.Clean(file), string(filepath.Separator))
 	at := filepath.VolumeName(file) + string(filepath.Separator)
