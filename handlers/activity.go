@@ -20,6 +20,8 @@ type stream struct {
 // the client started there or from where it subscribed, and sends them. A client
 // that knows only LSP, and did not subscribe, gets what progress.go makes of
 // them instead.
+// start, begun, before and told are set by newFollower. At any time took <= last, and sent
+// moves on whole batches, with what the filter left out.
 type follower struct {
 	stream
 	h     *Handlers
@@ -97,6 +99,9 @@ func (h *Handlers) newFollower(name stream, start uint64) *follower {
 // run sends the events of a log until the connection ends, the log ends, or the
 // client has unsubscribed and its runs in the session have ended. It runs in a
 // goroutine of its own and begins when the follower before it has ended.
+// The order at its end matters: it is dropped first, so that nobody adds a run to it; then
+// who waits in reach is let go; then gone is closed, on which the next follower of the
+// stream waits.
 func (f *follower) run(log *activity.Log) {
 	h := f.h
 	defer close(f.gone)
@@ -143,6 +148,9 @@ func (f *follower) run(log *activity.Log) {
 }
 
 // send sends the event seq, and reports whether more may follow.
+//
+// last is set before and took after the event is handed over, so that a follower which
+// begins meanwhile sends neither too much nor too little.
 func (f *follower) send(seq uint64, event []byte) bool {
 	f.mu.Lock()
 	over := f.over
@@ -202,6 +210,7 @@ func (h *Handlers) drop(f *follower) {
 
 // forget makes room for another follower of the stream, which begins where f
 // ended and when it has ended. h.mu is held.
+// lastSent keeps f from sending anything more.
 func (h *Handlers) forget(f *follower) {
 	if h.followers[f.stream] == f {
 		delete(h.followers, f.stream)
@@ -288,6 +297,8 @@ func (f *follower) tell(batch []activity.Entry) (ended []string) {
 }
 
 // passOn has who watches a run watch the one that control passes to.
+//
+// Both share the request's live run, whose end is that of the chain.
 func (f *follower) passOn(e activity.Entry) {
 	event, err := e.Event(f.session)
 	if err != nil {
@@ -308,6 +319,8 @@ func (f *follower) passOn(e activity.Entry) {
 }
 
 // watchDelegated has who watches a run watch the one that it delegates to. f.mu is held.
+//
+// It returns nil for a run that nobody watches.
 func (f *follower) watchDelegated(started activity.Entry) func(activity.Event) {
 	event, err := started.Event(f.session)
 	if err != nil || event.ParentRun == "" {

@@ -222,6 +222,8 @@ func (t *agentTexts) noteTool(name uri.URI, text string) {
 }
 
 // agentFile is an agent file of the workspace.
+//
+// rel is the path in the folder, which is canonical.
 type agentFile struct{ path, folder, rel string }
 
 // agentFile returns the agent file that a URI names.
@@ -244,6 +246,8 @@ func (h *Handlers) onOpenAgent(name uri.URI) {
 }
 
 // onEditAgent keeps who changed the text of an agent file.
+// The text on disk is read later, in the order of the changes, and is false where it
+// cannot be read.
 func (h *Handlers) onEditAgent(name uri.URI) {
 	a, ok := h.agentFile(name)
 	d, open := h.Workspace.Snapshot().DocumentAt(a.path)

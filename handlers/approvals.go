@@ -68,6 +68,8 @@ func (d *frontend) CanConfirm() bool {
 // It blocks until somebody answers, the time-out of the question is over (which begins
 // when its turn comes, and not while it queues), or ctx ends. q.Asked is called right
 // before the client is asked. An outcome that was not offered is a rejection.
+// TestSEC69FirstAnswerCounts holds that one answer counts. That it was offered is checked
+// at the end, whoever gave it.
 func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	no := agents.Answer{Outcome: guard.Reject, By: "client"}
 	p := d.h.confirmParams(q, "")
@@ -136,6 +138,7 @@ var errUnserved = errors.New("the client does not serve this request")
 // enter waits until no other question is open.
 // The caller calls leave when its question is over; until then every other one waits.
 // The error is ctx's.
+// queued is what a client is told as the number of questions that wait.
 func (d *frontend) enter(ctx context.Context) (leave func(), err error) {
 	d.mu.Lock()
 	d.queued++
@@ -201,6 +204,8 @@ type inquiry[R any] struct {
 // The error is ctx's, errUnserved, or what the client refused with. put does not return
 // before the request has ended, and a client that has gone is waited for: see
 // clientError.
+// The question is registered before it is asked, since agents/respond may be quicker than
+// the request. A result that is no answer yet ("later") counts only for a client that announced respond.
 func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 	type reply struct {
 		result *R
@@ -336,6 +341,7 @@ func (d *frontend) Ask(session, run, agent string) tool.Ask {
 
 // ask asks a client that has a dialog for questions of agents. Whatever is neither
 // "accept" nor "decline", as a dismissed dialog, is "cancel".
+// The content is taken as a text where it is one, and else as the JSON that it is.
 func (d *frontend) ask(ctx context.Context, p wire.AskParams) (tool.Answer, error) {
 	result, err := put(ctx, d, inquiry[wire.AskResult]{
 		id: p.ID, nonce: p.Nonce, method: wire.MethodAsk, params: &p,

@@ -120,6 +120,7 @@ func (h *Handlers) commandUndoLast(ctx context.Context, s *workspace.Snapshot,
 // undoLast also says what it did, in one line.
 // It goes back from the newest run to the first that still has changes; a session
 // without any is no error.
+// Runs that follow the one that is undone are not touched: they have no changes left.
 func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot,
 	session string) (*wire.ChangesResolveResult, string, error) {
 	_, runs, err := h.daemon.Agents.Session(session)
@@ -175,6 +176,8 @@ func undone(agent string, r *wire.ChangesResolveResult) string {
 const maxNamed = 4
 
 // nameFiles names files, each with what is said of it.
+//
+// A file is named by the last part of its path.
 func nameFiles(uris []string, why map[string]string) string {
 	var names []string
 	for _, u := range uris {

@@ -61,6 +61,7 @@ func (h *Handlers) choose(ctx context.Context, c choice, by asker) (string, erro
 
 // fit is a question in a plain dialog's size. cut reports whether it leaves
 // something out.
+// lines must not be empty. The first and the last line may be twice as long as the others.
 func fit(lines []string) (text string, cut bool) {
 	text = strings.Join(lines, "\n")
 	last := len(lines) - 1
@@ -81,6 +82,8 @@ func fit(lines []string) (text string, cut bool) {
 // offer shows a question with actions once; dialog reports whether as a message of
 // the editor, which may be cut. about is what it is about. It waits for no other question where
 // the client has messages with actions, and no other waits for it.
+// The error is errUnserved for a client that cannot be asked at all, and chosen is ""
+// where the person dismissed it.
 func (h *Handlers) offer(ctx context.Context, about, message string, titles []string, by asker) (chosen string,
 	dialog bool, err error) {
 	p := &protocol.ShowMessageRequestParams{Type: protocol.MessageTypeWarning, Message: message}

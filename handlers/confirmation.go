@@ -139,6 +139,8 @@ func prefix(q agents.Question) string {
 }
 
 // size tells how long a text is that is long, or has more than one line.
+//
+// A text that is short and of one line has none: it is seen whole.
 func size(text string) string {
 	n, lines := utf8.RuneCountInString(text), strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1
 	switch {
@@ -151,6 +153,7 @@ func size(text string) string {
 }
 
 // besides returns the paths of a plan that nothing else of the facts names.
+// The file of the plan and the folder of a command have lines of their own.
 func besides(p *tool.Plan, paths []string) []string {
 	var more []string
 	for _, path := range paths {
@@ -185,6 +188,7 @@ func previewNotes(q agents.Question) []string {
 }
 
 // plainArgs returns the texts in arguments, without JSON's escapes.
+// They are sorted, so that notes come in one order.
 func plainArgs(args json.RawMessage) []string {
 	var all []string
 	var walk func(any)
@@ -211,6 +215,8 @@ func plainArgs(args json.RawMessage) []string {
 }
 
 // commandPurpose returns what the model says that a command is for. It is no fact.
+//
+// Only commands have one. It stands among the quotes and never among the facts.
 func commandPurpose(p *tool.Plan) string {
 	var args struct {
 		Description string `json:"description"`

@@ -36,6 +36,8 @@ const lineEnd = "⏎"
 // out that a person has to see before they can agree; it then shows how what is
 // run begins and how it ends, and how long it is (SEC-71). One that is whole
 // says what an answer for the session covers.
+// The whole is tried first; only when it does not fit is anything cut. The title is the
+// first line, and cut in its middle.
 func summary(q agents.Question) (text string, cut bool) {
 	head := []string{fmt.Sprintf("%s (%s: %s)", confirmationTitle(q), q.Risk, tool.Escape(q.Why))}
 	notes := previewNotes(q)
@@ -138,6 +140,7 @@ const tooLong = "This is longer than a dialog, and your editor did not show it a
 // action comes first; what was cut can be allowed only after it was shown, and
 // only once (SEC-71).
 // A client that has no dialogs is errUnserved.
+// It goes round at most twice: Show is offered once.
 func (d *frontend) confirmPlain(ctx context.Context, q agents.Question) (agents.Answer, error) {
 	message, cut := summary(q)
 	outcomes := q.Outcomes
@@ -291,6 +294,8 @@ const showPatience = 10 * time.Second
 
 // open opens a file of the daemon's own beside what the person looks at: an editor
 // that gave it the focus might put it in the place of that.
+// A client without window/showDocument, an error and a refusal are all false: the caller
+// has another way.
 func (h *Handlers) open(ctx context.Context, path string) bool {
 	if !h.shows {
 		return false
@@ -357,6 +362,7 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 
 // fileName returns a name for a file on every system: words of plain letters,
 // digits, dots and dashes, none of which begins with a dot or a dash.
+// It is at most shownName bytes long, and never empty.
 func fileName(about string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(about, func(c rune) bool {

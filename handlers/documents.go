@@ -48,6 +48,9 @@ func (h *Handlers) didOpen(_ context.Context, p *didOpenParams) error {
 }
 
 // didChange applies all changes of one notification, in order, or none.
+//
+// A change that does not fit the version that is known makes the text lost until the
+// document is opened again (reportLost).
 func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumentParams) error {
 	edit := workspace.Edited{URI: p.TextDocument.URI, Version: p.TextDocument.Version}
 	for _, c := range p.ContentChanges {

@@ -101,6 +101,9 @@ func (e edits) Delete(ctx context.Context, path, base, label string) error {
 // deleteOpen has the editor delete a file that is open there.
 // It waits until the editor has closed the document, up to syncIn: else a run that
 // goes on would find the text of a file that is gone.
+// Refused are a text that got lost, one that has changed (fault.Stale), and an editor that
+// takes no deletions (fault.Denied). The disk is looked at afterwards, whatever the editor
+// says.
 func (h *Handlers) deleteOpen(ctx context.Context, d *workspace.Document, path, base, label string) error {
 	const op = "handlers.deleteFile"
 	switch {
@@ -205,6 +208,8 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 // beneath returns the digest of the file below a document that is not dirty. An
 // editor that takes no edits reads it again from disk, where it must be what the
 // editor shows: the same text, in whatever charset and with or without a mark.
+//
+// The errors are fault.Stale with the reason OutOfDate, and those of reading the disk.
 func beneath(ctx context.Context, disk *workspace.Disk, path string, d *workspace.Document) (workspace.Digest, error) {
 	now, err := disk.ReadText(ctx, path, maxRead)
 	if err != nil {
@@ -275,6 +280,9 @@ var errNotTaken = errors.New("the editor refused the edit")
 // applyChanges is applyEdit with the changes that make the text. Those that are to
 // be reviewed are made when the person agrees, however long that takes.
 // A refusal is in the error as errNotTaken.
+//
+// changes and text must say the same: the text is what is waited for. changes are
+// modified.
 func (h *Handlers) applyChanges(ctx context.Context, d *workspace.Document, changes []protocol.TextEdit, text,
 	label string, review bool) error {
 	ends := endsOf(d)
@@ -361,6 +369,7 @@ type textWait struct {
 // such text, also where it differs in nothing but line ends.
 // It is begun before the edit is asked for: the editor may send the text before its
 // answer.
+// Only the first such text closes seen.
 func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text string) textWait {
 	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time

@@ -58,6 +58,7 @@ func (p person) Look(ctx context.Context, path string) (*tool.File, error) {
 }
 
 // read is Read and Look, which differ in how the disk is read.
+// A document that is open counts before the disk. A link is returned only by Look.
 func (h *Handlers) read(ctx context.Context, path string, read func(*workspace.Disk, context.Context, string,
 	int64) (*workspace.File, error)) (*tool.File, error) {
 	if d, ok := h.Workspace.Snapshot().DocumentAt(path); ok {
@@ -121,6 +122,7 @@ func document(path string, d *workspace.Document) *tool.File {
 // closes it.
 // A path outside of what runs may reach, and a folder that leads elsewhere by
 // now, are fault.Denied.
+// Of several folders that hold the path the shortest is taken, which is the outermost.
 func (h *Handlers) disk(path string) (*workspace.Disk, error) {
 	best := ""
 	if path == h.daemon.Memory && path != "" {

@@ -39,6 +39,9 @@ func (h *Handlers) foldersOf(p *protocol.InitializeParams) ([]workspace.Folder, 
 // addFolders returns folders with those of a list that are not among them yet. One
 // that cannot be used is left out, which the person is told; the error is the
 // first one's.
+//
+// Two spellings of one folder are one: they are compared in their canonical form. folders
+// may be modified.
 func (h *Handlers) addFolders(folders []workspace.Folder, list []protocol.WorkspaceFolder) (all []workspace.Folder,
 	first error) {
 	for _, f := range list {
@@ -129,6 +132,8 @@ func (h *Handlers) clearNotice(text string) {
 
 // setProblems takes over what is wrong with settings and trust now: the person
 // is told what was not wrong before, and the status has what holds.
+//
+// Texts are compared word for word: one that is worded anew is told anew.
 func (h *Handlers) setProblems(all []string) {
 	h.mu.Lock()
 	before := h.problems

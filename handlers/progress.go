@@ -22,6 +22,8 @@ const (
 // progress is how a run is shown in LSP's own words: under the token that the
 // request brought, else under one of ours where the client knows only LSP, else
 // in its log. One that shows nothing takes everything as well.
+// All but over and line is set by beginProgress. mu guards line too, while events are
+// shown.
 type progress struct {
 	h    *Handlers
 	line progressLine
@@ -149,6 +151,7 @@ type progressLine struct {
 
 // take takes an event in and reports whether the line is another now.
 // What changes nothing that is shown is false, so that no report is sent for it.
+// A handoff keeps the line and exchanges the agent, whose turns are counted anew.
 func (l *progressLine) take(e activity.Event) bool {
 	switch b := e.Body.(type) {
 	case activity.RouteDecided:

@@ -118,6 +118,8 @@ func (h *Handlers) askBeforeRun(ctx context.Context, folder string) error {
 // reports whether it is worth another try. One dialog serves all who ask at once.
 // err is why it did not start; whatever has not the reason Untrusted cannot be settled
 // here.
+// It is asked after a try has failed, and not before, so that a folder in which nothing is
+// to be decided costs no question.
 func (h *Handlers) settled(ctx context.Context, err error) bool {
 	reason, data := fault.ReasonOf(err)
 	name, _ := data["folder"].(string)
@@ -135,6 +137,8 @@ func (h *Handlers) settled(ctx context.Context, err error) bool {
 // Nobody waits longer than for an answer about a call: what the person says later
 // holds from then on.
 // The error is ctx's. The dialog does not end with ctx, since others may wait for it.
+// One dialog is open for a folder at a time. Whoever finds one that was opened for
+// something else waits for it, and asks again only where nobody could be asked or there was nothing to ask.
 func (h *Handlers) askAboutFolder(ctx context.Context, folder string, by asker) (*trustDialog, error) {
 	var late <-chan time.Time // nil: never
 	if limit := h.answerIn(folder); limit > 0 {
@@ -215,6 +219,8 @@ var errNeedless = errors.New("there is nothing to decide about")
 // brings something (SEC-13) or the person wants to be asked.
 // It reports whether the folder is trusted now. The errors are errUnserved and
 // errNeedless alone; what cannot be recorded is told to the person.
+// A dialog that was dismissed is neither yes nor no: nothing is recorded, and this
+// connection does not ask again by itself.
 func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool, error) {
 	brings, err := h.daemon.Reviews.Brings(ctx, folder)
 	if by == aCommand && err != nil {
@@ -259,6 +265,9 @@ func (h *Handlers) askTrust(ctx context.Context, folder string, by asker) (bool,
 // askReview asks in one dialog about all of a trusted folder that is not as it
 // was approved (SEC-12).
 // It reports whether nothing waits for a review any more.
+//
+// What is approved are the items that were shown; one that changed meanwhile waits for
+// another review.
 func (h *Handlers) askReview(ctx context.Context, folder string, by asker) (bool, error) {
 	pending, err := h.daemon.Reviews.Pending(ctx, folder)
 	if err != nil || len(pending) == 0 {
@@ -306,6 +315,7 @@ var kinds = []struct{ kind, one, many string }{
 // reports whether each is named, and whole.
 // Names of other people's choice are shown with what is unseen in them made visible, and
 // cut in the middle.
+// settings are keys, which are named last.
 func counts(items []workspace.TrustItem, settings []string) (lines []string, all bool) {
 	all = true
 	add := func(one, many string, labels []string) {
@@ -421,6 +431,8 @@ func reviewLines(folder string, pending []Pending) (lines []string, all bool) {
 }
 
 // differences is what changed, item by item; part is as whole has it.
+//
+// An item without an approved text is shown as one that adds everything.
 func differences(folder string, pending []Pending) (text, part string) {
 	var b strings.Builder
 	cut := false

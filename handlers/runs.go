@@ -54,6 +54,9 @@ func (h *Handlers) reserve(p *wire.RunParams) request {
 // request that is cancelled cancels its run.
 // It blocks until the run has ended, unless the client wants to know only that it
 // began.
+// started is called when the run has begun or cannot begin, so that the next request to
+// the same agent goes on; who gives up while it waits keeps its place until the one before
+// has started.
 func (h *Handlers) run(ctx context.Context, r request, p *wire.RunParams) (any, error) {
 	if r.before != nil {
 		select {
@@ -149,6 +152,8 @@ func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.Re
 // It waits for the agents, for resources of servers that the request names, and for
 // the person where a folder has to be decided about. Errors in the params are bad
 // params with their path.
+// The parts of the params that go on living are cloned: they may share the memory of the
+// message.
 func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.RunParams) (*agents.Live, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
@@ -335,6 +340,9 @@ func (h *Handlers) lookingFrom(folder string) *tool.Env {
 }
 
 // taintOf returns the taint of a text that the editor sends of a file.
+//
+// A text of a file outside of the workspace is the person's own choice; where it cannot be
+// told whose a file is, it counts as somebody else's.
 func taintOf(env *tool.Env, name string) tool.Taint {
 	path, ok := workspace.FilePath(name)
 	if !ok {
@@ -385,6 +393,8 @@ func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents
 // nameable returns a file that is named to an agent, nil for one that cannot be
 // read, and why its text is not given to agents, "" where it may be.
 // why is a reason in words for the agent.
+// Credentials, rules and the workspace's borders are looked at as for read_file, by the
+// path and by the file that was read.
 func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.Frontend,
 	path string) (place tool.Place, file *tool.File, why string) {
 	place, err := tool.Resolve(env, path)

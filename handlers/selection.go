@@ -102,6 +102,7 @@ func selectionArguments(p *protocol.ExecuteCommandParams) (*selected, error) {
 // about is what a run is told of a document and what is selected in it. Nothing
 // selected is the place of the cursor.
 // The error says that the range is not in the document.
+// A selection of more than maxReference bytes has its range and no text.
 func about(d *workspace.Document, r *definition.Range, e workspace.Encoding) (*activity.EditorContext, error) {
 	c := &activity.EditorContext{URI: string(d.URI)}
 	if r == nil {
@@ -132,6 +133,8 @@ func about(d *workspace.Document, r *definition.Range, e workspace.Encoding) (*a
 // chooseDocument returns the open document of a URI; without one, the only one
 // that is open, or the one that the person chooses. nil means that they chose
 // none.
+//
+// At most maxOffered documents are offered, by their URIs.
 func (h *Handlers) chooseDocument(ctx context.Context, s *workspace.Snapshot,
 	name string) (*workspace.Document, error) {
 	if name != "" {

@@ -71,6 +71,8 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 // would send them to a client that is late.
 // A page ends after maxPage events or maxPageBytes, whichever comes first, and
 // has one event at least where there is one.
+// Events are merged and filtered as for a client that is late, and masked as when they are
+// sent. nextSeq may pass over events that were left out.
 func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (*wire.SubscribeResult, error) {
 	page := &wire.SubscribeResult{Events: []wire.ActivityParams{}, NextSeq: from}
 	filter := h.filter()

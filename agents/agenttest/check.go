@@ -55,6 +55,7 @@ func (c *Case) Check(came Came) []Failure {
 }
 
 // checker holds one run to one case.
+// Methods add to wrong and go on; each looks at one key of expect.
 type checker struct {
 	case_ *Case
 	came  Came
@@ -107,6 +108,7 @@ func (k *checker) reason() {
 }
 
 // route checks who was picked, by the first decision of the session.
+// A session without a decision is a failure with what to change in the test.
 func (k *checker) route() {
 	if k.case_.Expect.Route == "" {
 		return
@@ -140,6 +142,8 @@ func (k *checker) calls() (list []ended) {
 }
 
 // tools checks the calls, in the order in which they ended.
+// no_tools is about calls that succeeded: one that was refused did nothing. The list is
+// exact where it is given, and an empty one expects no call.
 func (k *checker) tools() {
 	calls := k.calls()
 	for _, c := range calls {
@@ -169,6 +173,9 @@ func (k *checker) tools() {
 }
 
 // call checks the arguments that are expected, the state and the result of one call.
+//
+// Arguments that are not named may be anything. The result is looked at only where the
+// state is as expected.
 func (k *checker) call(what []string, want ToolCall, got ended) {
 	var args map[string]any
 	_ = json.Unmarshal(got.Args, &args) // a call whose arguments are no object has none
@@ -218,6 +225,8 @@ func (k *checker) handoffs() {
 }
 
 // confirmations checks what the person was asked, and what they answered.
+// A question that nobody answered has no outcome. Where more or fewer came than expected
+// the comparison ends at the first.
 func (k *checker) confirmations() {
 	if k.case_.Expect.Confirmations == nil {
 		return
@@ -256,6 +265,7 @@ func (k *checker) confirmations() {
 }
 
 // output checks what the run said at its end.
+// The text is what was said, or the structured output where nothing was said.
 func (k *checker) output() {
 	want := k.case_.Expect.Output
 	if want == nil {
@@ -317,6 +327,7 @@ func (k *checker) expr(text string, r activity.RunFinished, said string) {
 }
 
 // files checks what files of the workspace contain, by their paths.
+// A null expects that there is no file.
 func (k *checker) files() {
 	for _, path := range slices.Sorted(maps.Keys(k.case_.Expect.Files)) {
 		want := k.case_.Expect.Files[path]
@@ -354,6 +365,7 @@ func compileSchema(schema map[string]any) (*jsonschema.Schema, error) {
 }
 
 // fits holds an output, or the text where it is JSON, to a schema.
+// The error says what does not fit, or that it is no JSON.
 func fits(schema map[string]any, output json.RawMessage, text string) error {
 	compiled, err := compileSchema(schema)
 	if err != nil {

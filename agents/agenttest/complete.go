@@ -91,6 +91,8 @@ func (d *Document) follow(path []definition.Step) (s *schema, v *definition.Valu
 }
 
 // step goes one step down in both; it is nil where there is nothing.
+//
+// An entry that is not written yet still has its schema, so that it can be completed.
 func step(s *schema, v *definition.Value, to definition.Step) (*schema, *definition.Value) {
 	if s == nil {
 		return nil, nil
@@ -107,6 +109,7 @@ func step(s *schema, v *definition.Value, to definition.Step) (*schema, *definit
 // keys returns the keys that a mapping does not have yet; typed is the one at hand.
 // Keys that must be there come first. For a call of the model the keys are names of
 // tools.
+// The key that is being typed is offered although the mapping has it.
 func (d *Document) keys(s *schema, v *definition.Value, typed string, r definition.Range, known Known) (items []Item) {
 	if s == nil {
 		return nil

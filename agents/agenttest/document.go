@@ -101,6 +101,8 @@ func (d *Document) At(test int, path []string) definition.Range {
 }
 
 // child returns the value that a step leads to, and where a person looks for it.
+// That is the value of a scalar, the key of anything else, and of an entry that is a mapping its first key.
+// The value is nil where the step leads nowhere.
 func child(v *definition.Value, step string) (*definition.Value, definition.Span) {
 	var next *definition.Value
 	var span definition.Span
@@ -264,6 +266,8 @@ func (d *Document) Agents() (list []Naming) {
 }
 
 // namesAgent reports whether the value at a path of the schema is an agent's name.
+//
+// A new key of the schema that names an agent needs a row here, or it is not checked.
 func namesAgent(path string) bool {
 	switch path {
 	case "agent", "tests[].agent", "tests[].model[].agent", "tests[].expect.route", "tests[].expect.judge.agent",

@@ -93,6 +93,8 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 
 // next takes the first answer that is for who asks. Answers for a named agent go to
 // that one only, so that agents that work side by side get theirs in any order.
+// An answer that is taken counts as used, also where what it should see is missing: the
+// run then goes on, and the test fails.
 func (m *Model) next(req *model.Request) (Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,6 +136,7 @@ func newestText(req *model.Request) string {
 }
 
 // answer is what a provider would give. The tokens are the same for each.
+// The error is about arguments that cannot be written as JSON.
 func (a Answer) answer() (*model.Answer, error) {
 	out := &model.Answer{Finish: model.Stop, Message: model.Message{Role: model.Reply}, Counted: true,
 		Usage: model.Usage{InputTokens: 100, OutputTokens: 10, TotalTokens: 110}}

@@ -88,6 +88,9 @@ func decode(path string, text []byte, options ...yaml.DecodeOption) (f *File, li
 }
 
 // linesOf returns where the tests of a file begin.
+//
+// A test begins at its first key. Files that are not of the usual form have none, and
+// tests are then told to be on line 1.
 func linesOf(tree *ast.File) (lines []int) {
 	if len(tree.Docs) == 0 {
 		return nil
@@ -129,6 +132,7 @@ var choices = map[string][]string{
 
 // complete puts into each test what the file says for all, and returns what is wrong.
 // It changes f.
+// Files of a test count before those of the whole file.
 func (f *File) complete() (flaws []flaw) {
 	if len(f.Tests) == 0 {
 		return []flaw{{test: -1, message: "there are no tests: add a list tests, each with name, input, model and expect"}}

@@ -47,6 +47,9 @@ func Record(events []activity.Event) *File {
 }
 
 // recording makes one test.
+//
+// Case is filled as events come; finish adds what is known at the end. hands are the
+// agents that control passed to.
 type recording struct {
 	Case
 	of     string // the correlation id of its events
@@ -114,6 +117,8 @@ func (r *recording) answer(e activity.Event, b activity.ModelContent) {
 }
 
 // call takes the end of a call of a tool.
+//
+// A call that was denied gives no result: in the test it is denied again.
 func (r *recording) call(b activity.ToolState) {
 	if !b.State.Terminal() || b.Name == "complete_task" || strings.HasPrefix(b.Name, "transfer_to_") {
 		return
@@ -138,6 +143,8 @@ func (r *recording) call(b activity.ToolState) {
 }
 
 // finish returns the test.
+// Names of agents are left out of the answers where there was one alone, and the reason
+// where it is the usual one.
 func (r *recording) finish() Case {
 	if len(r.agents) == 1 {
 		for i := range r.Model {

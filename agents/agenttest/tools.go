@@ -62,6 +62,7 @@ func (s *stubs) refuse(name, why string) error {
 
 // reaches says what a call reaches that a test keeps away from; "" for nothing. The model
 // of the test answers a web search, so that one stays here.
+// The plan says what a call would do, so nothing has run when it is refused.
 func reaches(plan *tool.Plan, env *tool.Env, name string) string {
 	if plan.Leaves && name != "web_search" {
 		return "it leaves this machine"
@@ -95,6 +96,7 @@ func (s *stubs) of(call, name string, args json.RawMessage) *Result {
 
 // next returns the result of a call: the first that fits and was not used, else the last
 // one that fits.
+// mu is held. A result without arguments fits every call of its tool.
 func (s *stubs) next(name string, args json.RawMessage) *Result {
 	var given map[string]any
 	_ = json.Unmarshal(args, &given) // no object fits results without arguments

@@ -89,6 +89,7 @@ func (x *exporter) body() string {
 // Where it returns, what would be exported of the unchanged import is compared with
 // what is exported now, and only the keys that differ are put into the original's
 // front-matter: all others keep their bytes.
+// It fills out, file and data, and for an agent that returns also was and ever.
 func (x *exporter) write() error {
 	x.file = fileOf(x.Name, x.to)
 	var loss []Loss
@@ -126,6 +127,9 @@ func (x *exporter) write() error {
 
 // before returns the front-matter that the agent would be exported with had
 // nobody changed it since its import, and the agent as it was then.
+//
+// The model is taken from what the import noted, and not read again: which models there
+// are may have changed since.
 func (x *exporter) before() (entries, *definition.Definition, error) {
 	front := x.kept.original("x")
 	if t, _ := definition.ReadTree("", front); front[t.Front.Start:t.Front.End] != x.kept.front {
@@ -291,6 +295,8 @@ func (x *exporter) losses(d *definition.Definition) {
 }
 
 // sameKeys says of plain keys whether what was made means the same by them.
+//
+// Keys that it does not have are judged elsewhere in losses.
 func (x *exporter) sameKeys(d *definition.Definition) map[string]bool {
 	fallbacks := x.was != nil && slices.Equal(x.was.FallbackModels, x.FallbackModels)
 	return map[string]bool{

@@ -131,6 +131,7 @@ func colorIn(color string, to definition.Dialect) string {
 
 // toolsIn writes what the agent may use. An agent that may use nothing gets an empty
 // list: without one it would have every tool there.
+// The losses are what cannot be said there.
 func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss {
 	if !d.Tools.Given && len(d.Tools.Deny) == 0 && slices.Contains(d.MCPServers, "*") &&
 		slices.Contains(d.Subagents, "*") {
@@ -168,6 +169,7 @@ func toolsIn(e *entries, d *definition.Definition, to definition.Dialect) []Loss
 
 // delegates limits which agents may be called: in the entry that says so, or it
 // returns them for a key of their own. Without a way to say it no agent is called.
+// It is called before the names are written, since it may change or remove one.
 func (c *choice) delegates(d *definition.Definition, to definition.Dialect) (callable []string) {
 	i := slices.IndexFunc(c.names, func(name string) bool {
 		return slices.Contains(meaning(to, name).Allow,

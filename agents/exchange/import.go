@@ -77,6 +77,8 @@ func (im *importer) lose(key string, severity definition.Severity, message strin
 
 // problems takes from the findings about the file what did not translate. Findings of
 // other kinds are not about the translation.
+// Findings that make a file unusable were errors of Import before, but for those about a
+// name that the caller gives.
 func (im *importer) problems() {
 	none := im.Tools.Given && len(im.Tools.Allow) == 0 && slices.ContainsFunc(im.Problems,
 		func(p definition.Problem) bool { return p.Code == "agent/tool-unknown" })
@@ -320,6 +322,8 @@ func (im *importer) close() (*Imported, error) {
 }
 
 // loose reports whether a key may be left out: it takes no power away.
+// Limits, tools, confirmations and what keeps others from calling the agent are not among
+// these.
 func loose(key string) bool {
 	switch key {
 	case "version", "color", "query", "output", "initial_messages", "tracing", "triggers",

@@ -75,6 +75,8 @@ func (k *original) original(body string) string {
 
 // keyAt returns the index of the top-level key that an offset belongs to, -1
 // before the first.
+//
+// A key goes on until the next one begins.
 func keyAt(t *definition.Tree, offset int) int {
 	at := -1
 	for i := range t.Root.Keys {
@@ -142,6 +144,8 @@ func changedKeys(a, b entries) []string {
 // and what is are as they are now, and every other byte as it was. It is
 // fault.Invalid where the keys do not stand in lines of their own. file is the
 // original's name, for messages.
+// Keys that are alike are exchanged together, so that a file never says one thing in two
+// spellings. New ones go to the end. The result is read again before it is returned.
 func splice(file, front string, was, is entries) (string, error) {
 	keys := changedKeys(was, is)
 	if len(keys) == 0 {

@@ -83,6 +83,7 @@ func growth(from, to *definition.Definition) []more {
 
 // gainsOfTools tells what the list of tools of to allows beyond that of from, and what from denies
 // and to does not.
+// A list that was there and is gone is all tools, and then nothing else is told.
 func gainsOfTools(from, to *definition.Definition, tell func(key, format string, args ...any)) {
 	if from.Tools.Given && !to.Tools.Given && !slices.Contains(from.Tools.Allow, "*") {
 		tell("tools", "all tools")
@@ -126,6 +127,7 @@ func beyond(of, names []string) []string {
 }
 
 // asked reports whether each tool of a pattern that an agent has always asks.
+// A tool that the agent does not have need not ask.
 func asked(pattern string, d *definition.Definition) bool {
 	ask := func(p string) bool {
 		return slices.ContainsFunc(d.Confirmation.Require, func(q string) bool { return covers(q, p) })
@@ -173,6 +175,7 @@ func withGlobs(d *definition.Definition) *definition.Definition {
 
 // covers reports whether every name that p matches is matched by q; false where
 // that is not plain.
+// What it cannot decide is false, so that a gain is told rather than missed.
 func covers(q, p string) bool {
 	if q == p || q == "*" {
 		return true
@@ -186,6 +189,8 @@ func covers(q, p string) bool {
 
 // overlap reports whether some name may match both patterns; one that does not
 // compile may match any.
+// Two patterns with wildcards overlap where the texts before the first one may be the
+// same.
 func overlap(p, q string) bool {
 	switch {
 	case !tool.Pattern(p).Valid(), !tool.Pattern(q).Valid():

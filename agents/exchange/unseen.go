@@ -73,6 +73,8 @@ func warnUnseen(d *definition.Definition, t *definition.Tree) []Loss {
 
 // lenient reports whether a value of opencode's permission says anything but ask
 // and deny.
+//
+// A word that opencode does not know counts as lenient.
 func lenient(v *definition.Value) bool {
 	switch v.Kind {
 	case definition.Null:
@@ -118,6 +120,8 @@ func serverNames(v *definition.Value) []string {
 
 // meaningless returns the entries of a list of tools, or switches that are on, that
 // allow nothing here.
+//
+// They are known by the findings about the file, within the extent of tools.
 func meaningless(d *definition.Definition, t *definition.Tree, tools *definition.Value) []string {
 	var index *definition.Index
 	var names []string

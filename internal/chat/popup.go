@@ -9,7 +9,8 @@ import (
 
 // popup offers what the word before the cursor can become.
 //
-// It is the loop's. offers are for word; at is which of them is chosen. refused is forgotten when another word comes that can be completed.
+// It is the loop's. offers are for word; at is which of them is chosen. refused is forgotten when
+// another word comes that can be completed.
 type popup struct {
 	complete func(word string) []Completion
 	word     string // that it is about; "" = it is closed
