@@ -24,38 +24,59 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// twice is how soon a second Ctrl-C leaves, whatever goes on.
+// twice is how soon after a Ctrl-C a second one leaves, whatever goes on.
 const twice = 2 * time.Second
 
-// dialogue is a person who talks to an agent (spec 10, interactive): on a
-// terminal, where what is typed while a run goes on steers it, or over a pipe,
-// where each line is a request and the next one waits.
+// dialogue is a person who talks to an agent: on a terminal, where what is typed while a
+// run goes on steers it, or over a pipe, where each line is a request and the next one
+// waits. One goroutine serves it, so its fields need no lock; runs and questions go on
+// beside it and reach the screen by the timeline.
 type dialogue struct {
-	conn     *connection
-	t        *timeline
-	chat     *chat.Chat // nil in the plain line mode
-	flush    func()     // shows what a command has printed, in the chat
-	std      streams
-	o        *runOptions
-	first    *wire.RunParams // the agent and the session that were asked for
-	title    string          // of that agent
-	terminal bool            // somebody types
-	lines    <-chan reply    // nil when the input has ended
-	keys     <-chan os.Signal
+	conn *connection
+	t    *timeline
+	// chat is nil in plain lines.
+	chat *chat.Chat
+	// flush shows what a command has printed, where that is collected first; nil in plain
+	// lines.
+	flush func()
+	// std is where commands of the dialogue print.
+	std streams
+	o   *runOptions
+	// first is the agent, the session and the model that were asked for, by flags and then
+	// by commands of the dialogue. Each request begins as a copy of what it says.
+	first    *wire.RunParams
+	title    string // of that agent
+	terminal bool   // somebody types
+	// lines brings what is typed; a reply that is not ok is the last one.
+	lines <-chan reply
+	// keys brings each Ctrl-C.
+	keys <-chan os.Signal
 
-	session string          // where runs go; as the daemon said last
-	placed  bool            // the daemon has said so
-	told    map[string]bool // agents whose old context was told of
-	mode    string          // what runs without a question; "" = as the session has it
-	waiting []string        // typed during a run, for after it
-	ended   bool            // the input has
-	failed  bool            // a request has
+	// session is where requests go. At first it is a guess, see connection.standard; from
+	// the first result on it is what the daemon said, and placed is true.
+	session string
+	placed  bool // the daemon has said so
+	// told has the agents whose old context was mentioned, so that it is mentioned once.
+	told map[string]bool
+	// mode is what runs without a question; "" is as the session has it.
+	mode string
+	// waiting is what was typed during a run and is served after it.
+	waiting []string
+	// ended says that the input has ended: the dialogue does when nothing waits any more.
+	ended bool
+	// failed says that a request has failed, for the exit code of a dialogue over a pipe.
+	failed bool
 
-	interrupted time.Time // of the last Ctrl-C
-	armed       bool      // a Ctrl-C at this prompt leaves
+	// interrupted is when Ctrl-C came last; zero once something was typed after it.
+	interrupted time.Time
+	// armed says that another Ctrl-C at this prompt leaves.
+	armed bool
 }
 
-// interact talks to an agent until the person leaves or the input ends.
+// interact talks to an agent until the person leaves or the input ends: as a chat where
+// the terminal can show one, else in plain lines. SIGINT does not end it but cancels a
+// run; a second one leaves. Over a pipe it exits with 1 where a request failed; at a
+// terminal the person has seen that.
 func interact(parent context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
 	// Ctrl-C is not the end here: it cancels a run.
 	keys := make(chan os.Signal, 2)
@@ -103,8 +124,8 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	return err
 }
 
-// open starts the daemon of a dialogue and finds out which agent and session are
-// meant. The connection is to be closed, unless there is an error.
+// open starts the daemon of a dialogue and finds out which agent and session are meant.
+// With an error there is no connection to close.
 func (d *dialogue) open(ctx context.Context, config daemon.Config, handlers client.Config) error {
 	conn, err := connect(ctx, config, ".", handlers)
 	if err != nil {
@@ -130,8 +151,8 @@ func (d *dialogue) open(ctx context.Context, config daemon.Config, handlers clie
 // name is the agent that is talked to.
 func (d *dialogue) name() string { return cmp.Or(d.first.Agent, "main") }
 
-// banner shows who is talked to. An agent that is not there is an error here:
-// nobody should type to nobody.
+// banner shows who is talked to, with the model, the session and the folder. An agent that
+// is not there is an error here, before anything is typed for it.
 func (d *dialogue) banner(ctx context.Context) error {
 	var agent wire.GetResult
 	if err := d.conn.Call(ctx, wire.MethodGet, &wire.GetParams{Name: d.name()}, &agent); err != nil {
@@ -158,7 +179,8 @@ func (d *dialogue) banner(ctx context.Context) error {
 	return nil
 }
 
-// continues returns what is to be told of an agent's old context, once.
+// continues returns what is to be told of an agent's old context, once for each agent. A
+// session that was begun anew has none.
 func (d *dialogue) continues(ctx context.Context, agent string) continuation {
 	if d.told[agent] {
 		return continuation{}
@@ -170,10 +192,11 @@ func (d *dialogue) continues(ctx context.Context, agent string) continuation {
 	return d.conn.continues(ctx, d.session, agent)
 }
 
-// errLeave ends a dialogue as the person wishes.
+// errLeave ends a dialogue as the person wishes: it is no failure.
 var errLeave = errors.New("left")
 
-// talk serves requests until somebody leaves.
+// talk serves requests until somebody leaves. The prompt of the command line, if there was
+// one, is the first.
 func (d *dialogue) talk(ctx context.Context) error {
 	if len(d.first.Input) > 0 {
 		d.waiting = append(d.waiting, d.first.Input[0].Text)
@@ -192,7 +215,9 @@ func (d *dialogue) talk(ctx context.Context) error {
 	}
 }
 
-// next returns what is asked next. Its error is errLeave or an exit.
+// next returns what is asked next: a line that waits, or what is typed now. Its error is
+// errLeave, an exit, or why there can be no next request. Ctrl-C here only announces that
+// another one leaves, since it may have been meant for a run that has just ended.
 func (d *dialogue) next(ctx context.Context) (string, error) {
 	if len(d.waiting) > 0 {
 		line := d.waiting[0]
@@ -248,7 +273,8 @@ func (d *dialogue) leaves(now time.Time, second bool) bool {
 // commandForm is the form of a command: a word behind a slash. A path has more.
 var commandForm = regexp.MustCompile(`^/[A-Za-z-]+(\s|$)`)
 
-// isCommand reports whether a line is something else than words for an agent.
+// isCommand reports whether a line is something else than words for an agent. A few words
+// that people type to leave or to get help need no slash.
 func isCommand(line string) bool {
 	switch line {
 	case "exit", "quit", "context", "clear", "help":
@@ -284,7 +310,9 @@ func (d *dialogue) serve(ctx context.Context, line string) error {
 	return nil
 }
 
-// custom does a command of the person's, the project's or an extension's.
+// custom does a command of the person's, the project's or an extension's: it is sent as a
+// request, and the daemon puts the command's prompt in its place. An unknown one is not
+// sent.
 func (d *dialogue) custom(ctx context.Context, word, line string) error {
 	all, err := d.conn.commands(ctx)
 	if err != nil {
@@ -297,7 +325,7 @@ func (d *dialogue) custom(ctx context.Context, word, line string) error {
 	return nil
 }
 
-// commands returns the custom commands of the folder.
+// commands returns the custom commands of the folder, also those that cannot be used.
 func (c *connection) commands(ctx context.Context) ([]wire.CustomCommand, error) {
 	var all wire.CommandsResult
 	err := c.Call(ctx, wire.MethodCommands, &wire.CommandsParams{}, &all)
@@ -317,8 +345,8 @@ func (d *dialogue) listCommands(ctx context.Context) error {
 	return err
 }
 
-// request runs an agent: the one that a line names, else the one that is talked
-// to.
+// request runs an agent: the one that a line names with @, else the one that is talked to.
+// Inputs, mode and model of the command line are for the latter only.
 func (d *dialogue) request(ctx context.Context, line string) error {
 	p := &wire.RunParams{Input: wire.InputBlocks{{Type: "text", Text: line}}, Session: d.session, Mode: d.first.Mode,
 		Model: d.first.Model, Approval: d.mode, Run: runID()}
@@ -348,7 +376,10 @@ func (d *dialogue) request(ctx context.Context, line string) error {
 	return d.attend(ctx, p)
 }
 
-// attend waits for a run, and meanwhile takes in what is typed.
+// attend waits for a run, and meanwhile takes in what is typed: it steers the run, or is
+// kept for after it. Ctrl-C cancels the run, and a second one, or one right after another,
+// closes the daemon and leaves. The run is on a goroutine of its own, which ends with the
+// run and is waited for. A run that does not reach its goal is no error of the dialogue.
 func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -416,8 +447,8 @@ func (d *dialogue) attend(ctx context.Context, p *wire.RunParams) error {
 	}
 }
 
-// steer tells a run what was typed, or keeps it for after the run, and reports
-// whether it does.
+// steer tells a run what was typed, or keeps it for after the run, and reports whether it
+// does. Commands and requests to other agents always wait.
 func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (waits bool) {
 	line = strings.TrimSpace(line)
 	switch {
@@ -444,7 +475,7 @@ func (d *dialogue) steer(ctx context.Context, p *wire.RunParams, line string) (w
 	return false
 }
 
-// afterwards keeps a line for after the run.
+// afterwards keeps a line for after the run, and says so. An empty one is dropped.
 func (d *dialogue) afterwards(line string) {
 	if line = strings.TrimSpace(line); line != "" {
 		d.waiting = append(d.waiting, line)

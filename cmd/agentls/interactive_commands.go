@@ -10,10 +10,11 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// later are the parts of /agents that spec 10 names and this version has not.
+// later are the parts of /agents that people may expect and this version does not have.
 var later = map[string]bool{"trace": true, "validate": true}
 
-// obey does a command.
+// obey does a command of a dialogue, with or without its slash. A name that is none of
+// ours may be a custom command. errLeave is the answer to /exit and /quit.
 func (d *dialogue) obey(ctx context.Context, line string) error {
 	word, rest := line, ""
 	if n := strings.IndexFunc(line, unicode.IsSpace); n >= 0 {
@@ -81,7 +82,7 @@ const chatKeys = `
   Esc stops a run · Ctrl-C clears the line, stops a run, twice leaves · Ctrl-D leaves
   Ctrl-O shows all that was said and done, with nothing folded`
 
-// compressionText says what came of a compression.
+// compressionText says what came of a compression, in tokens of the context.
 func compressionText(r wire.SessionCompressResult) string {
 	switch r.Status {
 	case "COMPRESSED":
@@ -92,7 +93,8 @@ func compressionText(r wire.SessionCompressResult) string {
 	return fmt.Sprintf("The context is as long as before, %s tokens (%s).", tool.Tokens(r.Before), tool.Escape(r.Status))
 }
 
-// agents does a command that begins with /agents.
+// agents does a command that begins with /agents, by the functions of the commands of the
+// same name.
 func (d *dialogue) agents(ctx context.Context, rest string) error {
 	word, rest, _ := strings.Cut(rest, " ")
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/agentls/agentls/internal/chat"
 )
 
-// text writes text of a run as it comes.
+// text writes text of a run to out as it comes, also parts of a line. It escapes control
+// characters, so callers pass the text as the model sent it.
 func (t *timeline) text(s string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -22,8 +23,8 @@ func (t *timeline) text(s string) {
 	t.midLine = !strings.HasSuffix(s, "\n")
 }
 
-// ask shows a prompt, which stands until answered is called: what is told
-// meanwhile is shown above it.
+// ask shows a prompt, which stands until endPrompt is called: what is told meanwhile is
+// shown above it.
 func (t *timeline) ask(prompt string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,8 +33,8 @@ func (t *timeline) ask(prompt string) {
 	_, _ = io.WriteString(t.err, prompt)
 }
 
-// endPrompt says that no prompt stands any more. Where its line is not ended, by
-// what was typed, it is ended here.
+// endPrompt says that no prompt stands any more. ended says that what was typed has ended
+// its line; else that is done here.
 func (t *timeline) endPrompt(ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,8 +44,8 @@ func (t *timeline) endPrompt(ended bool) {
 	t.prompt = ""
 }
 
-// interposeLocked ends the line of the prompt that stands. The function that it
-// returns shows the prompt again.
+// interposeLocked ends the line of the prompt that stands, so that a line can be shown.
+// The function that it returns shows the prompt again. t.mu is held for both.
 func (t *timeline) interposeLocked() (again func()) {
 	if t.prompt == "" {
 		return func() {}
@@ -56,6 +57,8 @@ func (t *timeline) interposeLocked() (again func()) {
 	}
 }
 
+// newLineLocked ends a line of text that was begun, so that the next thing stands on its
+// own. t.mu is held.
 func (t *timeline) newLineLocked() {
 	if t.midLine {
 		fmt.Fprintln(t.out)
@@ -63,6 +66,8 @@ func (t *timeline) newLineLocked() {
 	}
 }
 
+// say tells something on err, in lines of its own. The caller escapes arguments that come
+// from files, models or tools.
 func (t *timeline) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

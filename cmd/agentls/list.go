@@ -14,6 +14,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// listCommand lists the agents of this folder and the person's own (agents/list), with
+// what keeps each from running. It exits with 0 also where files are wrong: validate is
+// for that.
 func listCommand(std streams) *cobra.Command {
 	var scope, format string
 	var asJSON bool
@@ -41,9 +44,9 @@ var headings = []struct{ scope, title string }{
 	{"system", "Built in"},
 }
 
-// printAgents prints a line for each agent, and below it, or its group, an
-// explanation with file, line, column and reason for what is wrong with its file.
-// Scope is what was asked for.
+// printAgents prints a line for each agent, and below it, or its group, an explanation
+// with file, line, column and reason for what is wrong with its file. scope is what was
+// asked for, "all" or one of headings. The last line is how to run one that can run.
 func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 	listed := map[string]bool{}
 	usable := ""
@@ -101,7 +104,7 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 	return err
 }
 
-// inShort is an agent's title and what it is for, on one line.
+// inShort is an agent's title and what it is for, on one line, cut to 60 columns.
 func inShort(a wire.AgentInfo) string {
 	what := strings.Join(strings.Fields(a.Description), " ")
 	if what == "" {
@@ -136,13 +139,17 @@ var none = map[string]string{
 	"global":  "You have no agents of your own. Make one: agentls create --global",
 }
 
-// table is lines of columns that stand below each other; the second is made
-// shorter where the lines would be longer than the terminal's.
+// table is lines of columns that stand below each other; the second is made shorter where
+// the lines would be longer than the terminal's. Unlike package tabwriter it counts wide
+// characters as two columns, and leaves out columns that are empty in all rows. All rows
+// have as many cells.
 type table struct {
 	rows [][]string
-	more map[int][]string // below a row
+	// more has lines below a row, by the row's index. They are not cut.
+	more map[int][]string
 }
 
+// add adds a row. Its cells are escaped by the caller.
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // below adds a line below the last row, which is of no column.
@@ -153,8 +160,8 @@ func (t *table) below(line string) {
 	t.more[len(t.rows)-1] = append(t.more[len(t.rows)-1], line)
 }
 
-// print prints the rows below a title, and an empty line; nothing if there are
-// none.
+// print prints the rows below a title, and an empty line; nothing if there are none. The
+// width is limited on a terminal only: what reads a file or a pipe gets everything.
 func (t *table) print(out io.Writer, title string) error {
 	const indent, least = 2, 12 // of the second column
 	if len(t.rows) == 0 {
@@ -198,7 +205,8 @@ func (t *table) print(out io.Writer, title string) error {
 	return err
 }
 
-// columnsOf returns how many columns of a terminal a text takes.
+// columnsOf returns how many columns of a terminal a text without control characters
+// takes.
 func columnsOf(text string) (n int) {
 	for _, r := range text {
 		if n++; wide(r) {
@@ -208,7 +216,8 @@ func columnsOf(text string) (n int) {
 	return n
 }
 
-// explain says where and why, as compilers do: file:line:column: reason.
+// explain says where and why, as compilers do, so that terminals and editors make a link
+// of it: file:line:column: reason. line and character count from 0, as in the protocol.
 func explain(uri string, line, character uint32, message string) string {
 	return fmt.Sprintf("%s:%d:%d: %s", place(uri), line+1, character+1, tool.Escape(message))
 }

@@ -26,17 +26,23 @@ const (
 // dropped, and counted; the next one that can says how many.
 type logFile struct {
 	path string
-	size int64 // of one file; 0 = logSize
+	// size is of one file, in bytes; 0 is logSize. Tests have a smaller one.
+	size int64
 
-	mu      sync.Mutex
-	file    *os.File // nil = not open
+	mu sync.Mutex
+	// file is nil while it is not open.
+	file *os.File
+	// dropped counts the lines that could not be written since the last one that could.
 	dropped int
-	why     error // the last ones were dropped
-	torn    bool  // the last one was written in part
+	// why is the last reason.
+	why error
+	// torn says that the last line was written in part: the next one begins with a line
+	// end.
+	torn bool
 }
 
-// Write writes one line. It never fails: a log that is full is no reason not to
-// work.
+// Write writes one line. It never fails: a log that is full is no reason not to work. A
+// line goes to the system in one call, so that lines of several processes do not mix.
 func (l *logFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,6 +53,8 @@ func (l *logFile) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// write writes one line, after the news of lines that were dropped before it. l.mu is
+// held, as for all methods below that are not exported.
 func (l *logFile) write(line []byte) error {
 	if err := l.ready(int64(len(line))); err != nil {
 		return err
@@ -67,7 +75,8 @@ func (l *logFile) write(line []byte) error {
 	return err
 }
 
-// ready makes sure that the file is open and has room for more bytes.
+// ready makes sure that the file is open and has room for more bytes. A full file is moved
+// on first, unless another process has done so already: then the new one is opened.
 func (l *logFile) ready(more int64) error {
 	limit := l.size
 	if limit == 0 {
@@ -100,6 +109,8 @@ func (l *logFile) ready(more int64) error {
 	return l.open()
 }
 
+// open opens the file and makes its folder. It refuses a pipe, whose opening may take for
+// ever, and a file that is another user's or that others can write.
 func (l *logFile) open() error {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
 		return err
@@ -123,6 +134,7 @@ func (l *logFile) open() error {
 	return nil
 }
 
+// close closes the file, if it is open.
 func (l *logFile) close() error {
 	if l.file == nil {
 		return nil
@@ -139,7 +151,8 @@ func (l *logFile) Close() error {
 	return l.close()
 }
 
-// masked is a log from which secrets are taken out. slog writes a record at once.
+// masked is a log from which secrets are taken out. slog writes a record at once, so that
+// no secret is cut in two by the border between writes.
 type masked struct {
 	to   io.Writer
 	mask func([]byte) []byte

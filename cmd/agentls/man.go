@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand writes the manual pages, one for each command. Releases have them.
+// manCommand writes the manual pages into a folder, one for each command. It asks no
+// daemon and replaces pages that are there. Releases have what it writes.
 func manCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use: "man [DIR]", Short: "Write the manual pages into a folder", Args: arguments(0, 1),
@@ -41,7 +42,8 @@ func manCommand(std streams) *cobra.Command {
 	}
 }
 
-// eachCommand calls f for a command and those below it that people are shown.
+// eachCommand calls f for a command and for those below it that people are shown, parents
+// first. It stops at the first error.
 func eachCommand(c *cobra.Command, f func(*cobra.Command) error) error {
 	if err := f(c); err != nil {
 		return err
@@ -60,7 +62,7 @@ func eachCommand(c *cobra.Command, f func(*cobra.Command) error) error {
 // manName is what the page of a command is called: agentls-sessions-show.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// manPage is the page of a command.
+// manPage is the page of a command in the macros of man(7), made from what --help shows.
 func manPage(c *cobra.Command) []byte {
 	c.InitDefaultHelpFlag()
 	var b bytes.Buffer
@@ -104,7 +106,8 @@ func manPage(c *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// roff escapes a text, so that each of its lines is one of the page.
+// roff escapes a text, so that each of its lines is one of the page and none is read as a
+// request to roff.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.TrimRight(text, "\n"))
 	lines := strings.Split(text, "\n")

@@ -18,6 +18,11 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// mcpServersCommand lists the MCP servers of the settings and tries them. list asks what
+// is known of them (agents/mcp/list) and starts none; test and restart start servers in
+// this command's own daemon (agents/mcp/restart), which ends them again. Only restart
+// --approve, login and logout change something that lasts. stop is always an error, exit
+// code 1: it says that servers of an editor are stopped there.
 func mcpServersCommand(std streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -82,14 +87,17 @@ only you can read (~/.gemini/agentls/logins.json).`,
 	return c
 }
 
-// servers returns the MCP servers of the folder.
+// servers returns the MCP servers of the folder, as they are known without starting them.
 func (c *connection) servers(ctx context.Context) ([]wire.MCPServer, error) {
 	var all wire.MCPListResult
 	err := c.Call(ctx, wire.MethodMCPList, &wire.MCPListParams{}, &all)
 	return all.Servers, err
 }
 
-// testServers starts a server, or all, and shows each.
+// testServers starts the servers that are named, or all, one after the other, and shows
+// each when it has answered. It fails at the end where one did not start. approve takes
+// the tools as they are now; without it those that are new or changed are listed as
+// pending.
 func testServers(ctx context.Context, std streams, names []string, approve, asJSON bool) error {
 	return with(ctx, std, func(ctx context.Context, conn *connection) error {
 		if len(names) == 0 {
@@ -132,7 +140,9 @@ func testServers(ctx context.Context, std streams, names []string, approve, asJS
 	})
 }
 
-// login logs the person in at a server, and shows the server.
+// login logs the person in at a server, and shows the server. The daemon says by a message
+// where the page is, which is shown on standard error, and waits until the person has
+// logged in there. It needs no terminal. Ctrl-C ends the wait.
 func login(ctx context.Context, std streams, name string, asJSON bool) error {
 	tell := client.Config{Notified: func(method string, params []byte) {
 		var p protocol.ShowMessageParams
@@ -161,7 +171,8 @@ func login(ctx context.Context, std streams, name string, asJSON bool) error {
 	})
 }
 
-// printServers prints a line for each server.
+// printServers prints a line for each server, and below all what keeps any from being
+// used.
 func printServers(out io.Writer, all []wire.MCPServer) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "No MCP servers are configured. Describe one in the settings under mcpServers.")
@@ -183,7 +194,8 @@ func printServers(out io.Writer, all []wire.MCPServer) error {
 	return err
 }
 
-// printTroubles prints why a server or a tool of it cannot be used.
+// printTroubles prints why a server or a tool of it cannot be used, with how to approve a
+// tool that is new or has changed.
 func printTroubles(out io.Writer, s wire.MCPServer) {
 	if s.Why != "" {
 		fmt.Fprintf(out, "\n%s: %s\n", tool.Escape(s.Name), tool.Escape(s.Why))
@@ -197,7 +209,8 @@ func printTroubles(out io.Writer, s wire.MCPServer) {
 	}
 }
 
-// printServer prints a server that was tried.
+// printServer prints a server that was tried, with its tools, and where it did not start
+// with what it wrote to its standard error. took is the time until it was ready.
 func printServer(out io.Writer, s wire.MCPServer, took time.Duration) {
 	title := strings.TrimSpace(tool.Escape(s.Title) + " " + tool.Escape(s.Version))
 	fmt.Fprintf(out, "%s: %s", tool.Escape(s.Name), s.State)

@@ -15,6 +15,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// memoryCommand lists, searches and deletes what agents remember across sessions
+// (agents/memory/…). Stores that cannot be read are named on standard error and do not
+// change the exit code. A search that finds nothing is exit code 0.
 func memoryCommand(std streams) *cobra.Command {
 	var asJSON, all bool
 	var store, cursor string
@@ -62,7 +65,10 @@ your agents share. --all shows what belongs to other workspaces too.`,
 	return c
 }
 
-// deleteMemoryCommand is the command that deletes records of a store.
+// deleteMemoryCommand is the command that deletes records of a store. It asks nothing:
+// which records go is on the command line, and a whole store needs --all. Keys that are
+// not there are an error where nothing was deleted at all. store and asJSON are flags of
+// its parent.
 func deleteMemoryCommand(std streams, store *string, asJSON *bool) *cobra.Command {
 	var whole bool
 	erase := &cobra.Command{
@@ -97,16 +103,19 @@ sessions keep what was said in them.`,
 	return erase
 }
 
-// maxWords is how many words may stand in a command line for one text.
+// maxWords is how many words may stand in a command line for one text: more than anybody
+// types, so that the text need not be quoted.
 const maxWords = 1000
 
+// printProblems prints what could not be read, a line each.
 func printProblems(out io.Writer, problems []string) {
 	for _, p := range problems {
 		fmt.Fprintln(out, "! "+tool.Escape(p))
 	}
 }
 
-// printMemory prints a line for each store, and then the records.
+// printMemory prints a line for each store, then the records of this page, and how to get
+// the next page where there is one.
 func printMemory(out io.Writer, r *wire.MemoryListResult) error {
 	if len(r.Stores) == 0 {
 		_, err := fmt.Fprintln(out,
@@ -141,7 +150,8 @@ func printMemory(out io.Writer, r *wire.MemoryListResult) error {
 	return nil
 }
 
-// printRecords prints what is remembered, with where it comes from.
+// printRecords prints what is remembered, with who stored it, where and when, and whether
+// that was after reading what others wrote.
 func printRecords(out io.Writer, records []wire.MemoryRecord) error {
 	var b strings.Builder
 	for i, r := range records {

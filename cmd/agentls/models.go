@@ -16,6 +16,9 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
+// modelsCommand lists the models that an agent can have, with their prices: the program's,
+// and those of the settings that hold in this folder. It reads settings without a daemon
+// and sends nothing.
 func modelsCommand(std streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -43,7 +46,7 @@ adds models and corrects those of the program; it comes first.`,
 	return c
 }
 
-// printModels prints a line for each model.
+// printModels prints a line for each model. now decides which are retired.
 func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 	builtin := writers()
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
@@ -75,12 +78,14 @@ func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 	return err
 }
 
-// sameModel reports whether two rows say the same.
+// sameModel reports whether two rows say the same. They are compared as text, since a row
+// has slices.
 func sameModel(a, b model.Entry) bool {
 	return fmt.Sprintf("%v", a) == fmt.Sprintf("%v", b)
 }
 
-// pricesOf returns what tokens cost; what a larger request costs stands behind a dash.
+// pricesOf returns what a million tokens cost in USD; what a larger request costs stands
+// behind a dash, and "?" is a price that is not known.
 func pricesOf(prices []model.Price) (input, output string) {
 	if len(prices) == 0 {
 		return "?", "?"
@@ -93,7 +98,7 @@ func pricesOf(prices []model.Price) (input, output string) {
 	return input, output
 }
 
-// dollars writes a price with its cents, and what it has below them.
+// dollars writes a price with its cents, and with more places where it has them.
 func dollars(price float64) string {
 	text := strconv.FormatFloat(price, 'f', -1, 64)
 	if exact := fmt.Sprintf("%.2f", price); len(exact) > len(text) {
@@ -102,7 +107,8 @@ func dollars(price float64) string {
 	return text
 }
 
-// thinkingOf says how a model is told how much to think.
+// thinkingOf says how a model is told how much to think: by words, by a number of tokens,
+// or not at all.
 func thinkingOf(e model.Entry) string {
 	switch e.Thinking {
 	case model.Level:
@@ -113,7 +119,7 @@ func thinkingOf(e model.Entry) string {
 	return "no"
 }
 
-// models returns what can be typed as a model.
+// models returns what can be typed as a model: words, aliases and ids.
 func models() []string {
 	names := []string{"inherit", model.Auto}
 	for _, e := range writers() {
@@ -122,7 +128,8 @@ func models() []string {
 	return names
 }
 
-// writers returns the models of the binary that an agent can have.
+// writers returns the models of the binary that an agent can have. Those of settings are
+// not among them.
 func writers() []model.Entry {
 	return slices.DeleteFunc(slices.Clone(model.NewTable(time.Now).Entries()), writesNothing)
 }

@@ -12,6 +12,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// permissionsCommand lists what the person allowed always in this folder
+// (agents/permissions/list), or has one asked about again (agents/permissions/forget). An
+// unknown id is an error, exit code 1. What is allowed can only be given as the answer to
+// a question, so there is no command that adds to it.
 func permissionsCommand(std streams) *cobra.Command {
 	var asJSON bool
 	list := func(c *cobra.Command, _ []string) error {

@@ -8,11 +8,12 @@ import (
 	"github.com/agentls/agentls/internal/daemon"
 )
 
-// inherited is the environment that the program was started with, and nil in its
-// tests, which are not started in its place.
+// inherited is the environment that the program was started with, and nil in its tests,
+// which do not begin with main.
 var inherited []string
 
-// environ returns the person's environment, as KEY=value, with its secrets.
+// environ returns the person's environment, as KEY=value, with its secrets. os.Environ
+// does not have those any more.
 func environ() []string {
 	if inherited == nil {
 		return os.Environ()

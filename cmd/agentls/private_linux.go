@@ -77,7 +77,8 @@ func wipe(kept []string) error {
 	return err
 }
 
-// checkProcess says whether other programs of the person can look into agentls.
+// checkProcess says whether other programs of the person can look into agentls. It asks
+// the system instead of remembering what hide did, since that may have been refused.
 func checkProcess() finding {
 	const seen = "process: other programs of yours can look into agentls and see its keys"
 	switch n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); {

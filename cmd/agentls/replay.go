@@ -13,8 +13,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// replayCommand shows what happened in a session, step by step. A session is named by an
-// argument or by --session.
+// replayCommand shows what happened in a session, step by step (agents/session/replay). A
+// session is named by an argument or by --session; without either it is the newest.
+// Nothing runs, unless --verify runs the session again offline; then it exits with 1 where
+// something else comes of it. It is a command of sessions and of graph.
 func replayCommand(std streams) *cobra.Command {
 	var session string
 	var asJSON, again bool
@@ -57,7 +59,10 @@ first, and exits with 1 then.`,
 	return c
 }
 
-// verifySession runs a session again, and says whether the same comes of it.
+// verifySession runs a session again from its log, and says whether the same comes of it.
+// That is done by package verify in this process, with a daemon whose models, tools, hooks
+// and answers are those of the log. It returns exit 1 for a difference, and where the
+// session cannot be run again; the report says which.
 func verifySession(ctx context.Context, conn *connection, std streams, id string) error {
 	events, err := conn.log(ctx, id)
 	if err != nil {

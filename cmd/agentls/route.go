@@ -13,6 +13,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// routeCommand explains which agent an input is routed to (agents/route), without running
+// it. A model may be asked, which costs something. That no agent was picked is exit code
+// 0: it is an answer too.
 func routeCommand(std streams) *cobra.Command {
 	var p wire.RouteParams
 	var asJSON bool
@@ -41,7 +44,9 @@ Nothing runs. The model is asked where the strategy needs it.`,
 // shownCandidates is how many candidates are listed for people.
 const shownCandidates = 8
 
-// printRoute explains a decision.
+// printRoute explains a decision: the agent and why, what the model said where one was
+// asked, the settings that counted, and the candidates. r.Settings begins with whether
+// routing is on.
 func printRoute(out io.Writer, r *wire.RouteResult) error {
 	fmt.Fprintln(out, tool.Escape(r.Text))
 	if string(r.Settings[0].Value) == "false" {
@@ -69,6 +74,8 @@ func printRoute(out io.Writer, r *wire.RouteResult) error {
 	return printCandidates(out, r)
 }
 
+// printCandidates prints the candidates with the most points, shownCandidates at most, and
+// what speaks for each.
 func printCandidates(out io.Writer, r *wire.RouteResult) error {
 	fmt.Fprintf(out, "\n%s looked at, something speaks for %d", count(r.Considered, "agent"), len(r.Candidates))
 	if len(r.Candidates) > 1 {

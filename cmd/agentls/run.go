@@ -30,23 +30,39 @@ import (
 // maxPrompt is how long a prompt from standard input may be, in bytes.
 const maxPrompt = 1 << 20
 
-// runOptions are the flags of run.
+// runOptions are the flags of run. Other commands that show a run use some of its fields.
 type runOptions struct {
 	prompt, session, approve, format, mode, model string
-	inputs                                        string   // JSON, whole
-	input                                         []string // key=value
-	strategy                                      string   // of routing
-	interactive, trust, fresh, trace              bool
-	plain                                         bool     // lines, also where the chat could be shown
-	given                                         bool     // the prompt came from a pipe: what is in it names nobody
-	args                                          []string // besides the flags
-	method                                        string   // agents/run, or agents/graph/run
+	// inputs is a JSON object as typed; "" is none. input adds to it.
+	inputs string
+	// input has entries key=value, as typed.
+	input []string
+	// strategy is how @auto picks an agent; "" is as the settings have it.
+	strategy                         string
+	interactive, trust, fresh, trace bool
+	// plain asks for lines also where the chat could be shown.
+	plain bool
+	// given says that the prompt came from a pipe. It may be anything, as a diff, so an
+	// @name in it names no agent.
+	given bool
+	// args are the arguments besides the flags, for errors that repeat the command.
+	args []string
+	// method is agents/run, or agents/graph/run for graph run.
+	method string
 }
 
+// runCommand runs an agent once, or with -i as a conversation.
 func runCommand(std streams) *cobra.Command {
 	return runCommandOf(std, &runOptions{method: wire.MethodRun})
 }
 
+// runCommandOf is the command run, and graph run. It reads the prompt from the command
+// line or from standard input where that is no terminal, runs the agent in a daemon of
+// this folder, and shows it: the text on standard output, the rest on standard error.
+// Questions are asked at the terminal. Without one, calls that need an answer are refused,
+// and a run that ends well all the same exits with 3. Other exit codes: 0 where the run
+// reached its goal, 130 where it was interrupted, 1 else. An unknown flag or prompt given
+// twice is 2.
 func runCommandOf(std streams, o *runOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run [NAME | @auto] [PROMPT]", Short: "Run an agent; without a name, main",
@@ -107,7 +123,10 @@ is 3 where the run ended well, and nobody was there to be asked about something.
 	return c
 }
 
-// request checks the flags, and returns what they and the arguments ask for.
+// request checks the flags, and returns what they and the arguments ask for, with the
+// configuration of the daemon. One argument is a name, or the prompt where it has a blank
+// or begins with a slash. It reads standard input where that is no terminal and no prompt
+// was given; what is longer than maxPrompt is refused, not cut.
 func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemon.Config, error) {
 	if o.interactive && o.format != "text" {
 		return nil, daemon.Config{},
@@ -164,7 +183,8 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	return p, config, err
 }
 
-// chooseApproval adds the flag --approve of run and serve.
+// chooseApproval adds the flag --approve of run and serve; without it the value is "",
+// which leaves the mode to the session or the settings.
 func chooseApproval(c *cobra.Command, value *string) {
 	choose(c, value, "approve", "",
 		"plan (read only), ask, edits (files change without a question) or auto (medium risks, too)",
@@ -177,14 +197,16 @@ func chooseFormat(c *cobra.Command, value *string) {
 		"text", "json", "stream-json")
 }
 
-// errOutputClosed ends a run whose text nobody reads any more.
+// errOutputClosed ends a run whose text nobody reads any more, as behind a pipe to head.
 var errOutputClosed = errors.New("standard output is closed, so this ends")
 
-// outlet is standard output while a run goes on. Who reads it may go, and then
-// there is no more use in running.
+// outlet is standard output while a run goes on. Who reads it may go, and then there is no
+// more use in running.
 type outlet struct {
 	io.Writer
-	gone func(error) // told of the first failure
+	// gone is told of each write that failed, and ends the run; it must bear to be called
+	// again.
+	gone func(error)
 }
 
 // Write never fails: who writes goes on to the end.
@@ -195,7 +217,10 @@ func (o *outlet) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// runOnce runs an agent once, and shows it in the format that was asked for.
+// runOnce runs an agent once, and shows it in the format that was asked for. Before the
+// run it finds out the session, the agent that the prompt names, and the agent of the
+// session where none is named. A folder that nobody has decided about is asked about for
+// main, which would otherwise only read there.
 func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptions, p *wire.RunParams) error {
 	return o.follow(ctx, config, std, func(ctx context.Context, conn *connection,
 		t *timeline) (*wire.RunResult, error) {
@@ -232,8 +257,11 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 	})
 }
 
-// follow shows a run to its end in the format that was asked for; run has it done
-// by a daemon of this folder.
+// follow shows a run to its end in the format that was asked for: with text the agents'
+// words on standard output, with stream-json each event as a line, and with both JSON
+// formats the result as the last line. run has the run done by a daemon of this folder,
+// which follow starts and ends. The error is the exit code of the run, or why there was
+// none.
 func (o *runOptions) follow(ctx context.Context, config daemon.Config, std streams,
 	run func(context.Context, *connection, *timeline) (*wire.RunResult, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -276,8 +304,9 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	return verdict(ctx, result, t.terminal.unanswered.Load())
 }
 
-// report writes the result, or the error, where a machine reads it. It returns
-// the error.
+// report writes the result, or the error, as JSON where a machine reads it, so that a
+// script need not read standard error. It returns the error that it was given, which
+// decides the exit code.
 func (o *runOptions) report(out io.Writer, result *wire.RunResult, failed error) error {
 	if o.format == "text" {
 		return failed
@@ -309,14 +338,15 @@ func (o *runOptions) report(out io.Writer, result *wire.RunResult, failed error)
 	return failed
 }
 
-// writeLine writes JSON as one line. Line ends of JSON are outside its strings.
+// writeLine writes JSON as one line. It may take line ends out, since within strings JSON
+// has them escaped.
 func writeLine(out io.Writer, data []byte) {
 	line := bytes.ReplaceAll(bytes.TrimSpace(data), []byte("\n"), nil)
 	_, _ = out.Write(append(line, '\n')) // an outlet does not fail
 }
 
-// kindOf returns the kind of an error that the daemon answered, or of one of
-// ours.
+// kindOf returns the kind of an error that the daemon answered, or of one of ours, as JSON
+// output and comparisons have it. An error without a kind is internal.
 func kindOf(err error) string {
 	if _, ok := errors.AsType[usage](err); ok {
 		return fault.Invalid.String()
@@ -334,10 +364,10 @@ func kindOf(err error) string {
 	return fault.KindOf(err).String()
 }
 
-// inputsOf returns the inputs of an agent: those of a JSON object, then those
-// that were given as key=value. A value is JSON where the schema has another
-// type than string for it and it is such JSON; else it is a string, and the run
-// says what is wrong with it.
+// inputsOf returns the inputs of an agent as a JSON object, nil where none were given:
+// those of whole, then those that were given as key=value, which win. A value is JSON
+// where the schema has another type than string for it and it is such JSON; else it is a
+// string, and the run says what is wrong with it.
 func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMessage, error) {
 	if whole == "" && len(given) == 0 {
 		return nil, nil

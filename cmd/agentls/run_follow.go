@@ -17,7 +17,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// runAgent runs an agent of a folder to its end, and shows it on the way.
+// runAgent runs an agent of a folder to its end, and shows it on the way. It is for the
+// demo, whose session is always new.
 func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.RunParams,
 	t *timeline) (*wire.RunResult, error) {
 	config.Brief = true
@@ -32,7 +33,8 @@ func runAgent(ctx context.Context, config daemon.Config, folder string, p *wire.
 	return conn.run(ctx, wire.MethodRun, p, t)
 }
 
-// begin begins the session that a run asks for, where it is to be an agent's.
+// begin begins the session that a run asks for, where it is to be an agent's: with --new
+// or --session new, and a name. Without a name the run begins its session itself.
 func (c *connection) begin(ctx context.Context, o *runOptions, p *wire.RunParams) error {
 	if o.session != "new" || p.Agent == "" || p.Agent == mention.Auto {
 		return nil
@@ -49,7 +51,8 @@ func (c *connection) begin(ctx context.Context, o *runOptions, p *wire.RunParams
 var shortID = regexp.MustCompile(`^[a-z2-7]{3,7}$`)
 
 // latest has a run that asks for the session latest go on in the newest one, and one that
-// names the beginning of a session's id in that session. Any other name may be a new one.
+// names the beginning of a generated id in that session. Any other name is left as it is,
+// since it may be that of a new session.
 func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
 	if p.Session != latestSession && !shortID.MatchString(p.Session) {
 		return nil
@@ -69,7 +72,8 @@ func (c *connection) latest(ctx context.Context, p *wire.RunParams) error {
 	return nil
 }
 
-// agentOf returns the agent of a session that somebody named, "" for none.
+// agentOf returns the agent of a session that somebody named, "" for none. It is "" for an
+// error too, as for a session that does not exist yet.
 func (c *connection) agentOf(ctx context.Context, session string) string {
 	var known wire.SessionGetResult
 	if session == "" || c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &known) != nil {
@@ -78,9 +82,11 @@ func (c *connection) agentOf(ctx context.Context, session string) string {
 	return known.Agent
 }
 
-// address finds out for whom a request is that names somebody, as in
-// "@reviewer look at this", and which custom command it calls, as in "/review this".
-// One that was given to an agent stays its.
+// address finds out for whom a request is that names somebody, as in "@reviewer look at
+// this", and which custom command it calls, as in "/review this". It changes p. A request
+// that was given to an agent stays its, and only files and resources that it names are
+// taken from its text. The daemon is not asked where nothing in the text could name
+// anything.
 func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	if len(p.Input) == 0 {
 		return nil
@@ -130,8 +136,9 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	return nil
 }
 
-// prepare tells the timeline who is about to run and in what context, and gives
-// the agent's inputs the types that it wants.
+// prepare tells the timeline who is about to run and in what context, and gives the
+// agent's inputs the types that its schema has. With @auto there can be no inputs, as
+// nobody knows the schema yet.
 func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunParams, t *timeline) error {
 	// Who an agent is, is told by another method than what it does. Without an
 	// answer its name is as good: the run itself says what is wrong.
@@ -161,7 +168,8 @@ func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunPara
 	return nil
 }
 
-// introduceAll gives the titles of all agents: it is not known yet who is about to run.
+// introduceAll gives the timeline the titles of all agents: it is not known yet who is
+// about to run.
 func (c *connection) introduceAll(ctx context.Context, t *timeline) error {
 	var list wire.ListResult
 	if err := c.Call(ctx, wire.MethodList, &wire.ListParams{}, &list); err != nil {
@@ -175,8 +183,8 @@ func (c *connection) introduceAll(ctx context.Context, t *timeline) error {
 	return nil
 }
 
-// continues says in what old context a run of an agent goes on. session is the
-// one that was asked for, "" for main.
+// continues says in what old context a run of an agent goes on; the zero value where there
+// is none. session is the one that was asked for, "" for main.
 func (c *connection) continues(ctx context.Context, session, agent string) continuation {
 	if session == "" {
 		session = c.standard(ctx)
@@ -194,9 +202,9 @@ func (c *connection) continues(ctx context.Context, session, agent string) conti
 	return continuation{session, fmt.Sprintf("goes on in the session %s: %s%s", session, count(len(old.Messages), "message"), when)}
 }
 
-// standard returns the session that a run gets which names none: main, or
-// main-2 and so on where others have those before it. When the run begins, the
-// daemon decides anew.
+// standard returns the session that a run gets which names none: main, or main-2 and so on
+// where others have those before it. It is a guess for what is shown before the run: when
+// the run begins, the daemon decides anew.
 func (c *connection) standard(ctx context.Context) string {
 	const most = 100
 	for n := 1; n <= most; n++ {
@@ -212,7 +220,8 @@ func (c *connection) standard(ctx context.Context) string {
 	return session.Default
 }
 
-// run runs an agent to its end. When ctx ends, the run is cancelled.
+// run runs an agent to its end, with an id from here so that it can be cancelled. When ctx
+// ends, the run is cancelled, and its result says so.
 func (c *connection) run(ctx context.Context, method string, p *wire.RunParams, t *timeline) (*wire.RunResult, error) {
 	if p.Run == "" {
 		p.Run = runID()
@@ -220,8 +229,10 @@ func (c *connection) run(ctx context.Context, method string, p *wire.RunParams, 
 	return c.toItsEnd(ctx, method, p, p.Run, cmp.Or(p.Agent, "main"), t)
 }
 
-// toItsEnd sends a request that is answered when a run has ended, and shows the
-// run. When ctx ends, the run is cancelled.
+// toItsEnd sends a request that is answered when a run has ended, and shows the run. When
+// ctx ends, the run with the id run is cancelled; the answer is waited for all the same,
+// so that what the run has done is in the log and its result is known. agent is shown in
+// the status.
 func (c *connection) toItsEnd(ctx context.Context, method string, params any, run, agent string,
 	t *timeline) (*wire.RunResult, error) {
 	result := new(wire.RunResult)
@@ -249,13 +260,15 @@ func (c *connection) toItsEnd(ctx context.Context, method string, params any, ru
 	return result, nil
 }
 
-// runID returns an id for a run, which is no other run's of this process.
+// runID returns an id for a run, which is no other run's of this process, nor of another
+// process on this machine.
 func runID() string {
 	return fmt.Sprintf("cli-%s-%d", time.Now().UTC().Format("20060102T150405.000000000"), os.Getpid())
 }
 
-// verdict turns a run's end into the process's; refused says that the run asked for
-// something in vain.
+// verdict turns a run's end into the process's exit code; refused says that something was
+// refused since nobody could be asked. A run that reached its goal counts as that also
+// where Ctrl-C came too late to stop it.
 func verdict(ctx context.Context, r *wire.RunResult, refused bool) error {
 	switch {
 	case r.Reason == "GOAL" && refused:

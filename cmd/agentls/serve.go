@@ -30,6 +30,10 @@ type channel struct {
 	socket int    // a port of this machine that the client listens on
 }
 
+// serveCommand serves an editor until it goes. It asks nothing and prints nothing of its
+// own: standard output has frames of the protocol only, and the log goes to a file and,
+// from warnings on, to standard error. It exits with 0 where the editor shut it down as
+// the protocol has it, and else with 1.
 func serveCommand(std streams) *cobra.Command {
 	var way channel
 	var trust bool
@@ -78,9 +82,9 @@ daemon itself never listens.`,
 	return c
 }
 
-// serveConfig returns what a daemon is made of that serves an editor: it needs no
-// home, has a log file, keeps to a limit of memory, and ends when it hangs. Call
-// end when it has ended.
+// serveConfig returns what a daemon is made of that serves an editor: it needs no home,
+// has a log file, keeps to a limit of memory, and ends when it hangs. Call end when it has
+// ended. logTo is the file of the log; "" is the usual one.
 func serveConfig(std streams, logTo string) (config daemon.Config, end func(), err error) {
 	var leave []func()
 	end = func() {
@@ -119,8 +123,8 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 	return config, end, nil
 }
 
-// check refuses flags that do not name exactly one way. given reports whether a
-// flag was.
+// check refuses flags that do not name exactly one way. given reports whether a flag was
+// on the command line.
 func (w *channel) check(given func(flag string) bool) error {
 	var ways []string
 	for _, flag := range []string{"stdio", "pipe", "socket"} {
@@ -143,10 +147,12 @@ func (w *channel) check(given func(flag string) bool) error {
 	return nil
 }
 
-// connectWithin is how long a client's socket may take: it listens already.
+// connectWithin is how long connecting to a client's socket may take. The client listens
+// already when it starts agentls, so it takes long only where it will fail.
 const connectWithin = 10 * time.Second
 
-// open returns the connection to the client. Nothing but frames goes there.
+// open returns the connection to the client. Nothing but frames goes there: with --stdio,
+// os.Stdout is put out of the way of prints by mistake.
 func (w *channel) open(ctx context.Context) (io.ReadWriteCloser, error) {
 	network, address := "unix", w.pipe
 	switch {

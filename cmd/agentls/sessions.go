@@ -18,6 +18,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// sessionsCommand lists the sessions of this folder (agents/session/list), and has the
+// commands that act on one. show reads a session's events (agents/subscribe) and prints
+// them as the person saw them, or with --json as they are. All work on what is stored:
+// nothing runs but with resume and replay --verify.
 func sessionsCommand(std streams) *cobra.Command {
 	var listJSON bool
 	list := &cobra.Command{
@@ -74,7 +78,9 @@ how each run ended. A number in brackets is a place that rewind and fork take. W
 	return c
 }
 
-// needsPart is the error for a command that is called without a subcommand.
+// needsPart is the error for a command that is called without a subcommand, or with one
+// that there is not. It suggests list, which most such commands have and which changes
+// nothing.
 func needsPart(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(c, args[0])
@@ -88,12 +94,15 @@ func needsPart(c *cobra.Command, args []string) error {
 	return usage{fmt.Errorf("missing subcommand; try `%s`", first.CommandPath())}
 }
 
-// with does something with a daemon of this folder.
+// with does something with a daemon of this folder, which it starts before and ends after.
+// It is for requests and not for runs: what the daemon sends meanwhile is dropped, and
+// questions are refused.
 func with(ctx context.Context, std streams, do func(context.Context, *connection) error) error {
 	return withClient(ctx, std, client.Config{}, do)
 }
 
-// withClient is with for a client that also hears what it is told.
+// withClient is with for a client that also takes what the daemon sends. An error of the
+// daemon's end is dropped, since what was asked for has been answered by then.
 func withClient(ctx context.Context, std streams, handler client.Config,
 	do func(context.Context, *connection) error) error {
 	config, err := base(std)
@@ -130,7 +139,8 @@ func printJSON(out io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// sessions returns all sessions of the folder.
+// sessions returns all sessions of the folder, the newest first, and never nil without an
+// error.
 func (c *connection) sessions(ctx context.Context) ([]wire.Session, error) {
 	all := []wire.Session{}
 	for cursor := ""; ; {
@@ -159,8 +169,8 @@ func (c *connection) exactSession(ctx context.Context, name string) error {
 	return err
 }
 
-// sessionNamed returns the id of the session that a person means, as [named] does. A name
-// that none has is returned as it is; the daemon's error says so.
+// sessionNamed returns the id of the session that a person means, as findSession does. A
+// name that none has is returned as it is; the daemon's error says so.
 func (c *connection) sessionNamed(ctx context.Context, name string) (string, error) {
 	sessions, err := c.sessions(ctx)
 	if err != nil {
@@ -169,8 +179,10 @@ func (c *connection) sessionNamed(ctx context.Context, name string) (string, err
 	return findSession(sessions, name)
 }
 
-// findSession finds a session by its id, by the beginning of it, as latest, or by words of its
-// title, which is what was asked first. sessions are the newest first.
+// findSession finds a session by its id, by the beginning of it, as latest, or by words of
+// its title, which is what was asked first. sessions are the newest first. An id counts
+// before its beginning, and that before a title. A name that fits several is an error with
+// their ids.
 func findSession(sessions []wire.Session, name string) (string, error) {
 	var begin, titled []string
 	for _, s := range sessions {
@@ -199,7 +211,8 @@ func findSession(sessions []wire.Session, name string) (string, error) {
 		strings.Join(begin[:min(len(begin), 5)], ", "))}
 }
 
-// printSessions prints a line for each session.
+// printSessions prints a line for each session, also for those that cannot be read or that
+// another agentls has.
 func printSessions(out io.Writer, sessions []wire.Session) error {
 	if len(sessions) == 0 {
 		_, err := fmt.Fprintln(out, "There are no sessions in this folder yet. Begin one: agentls run \"your request\"")
@@ -230,7 +243,9 @@ func printSessions(out io.Writer, sessions []wire.Session) error {
 	return err
 }
 
-// showSession prints a session: as it was seen, or its events.
+// showSession prints a session: as it was seen, or its events, one a line. The agents'
+// titles are those of today. It stops at the first write that fails, as when its reader
+// has gone.
 func showSession(ctx context.Context, conn *connection, out io.Writer, id string, events bool) error {
 	var failed error
 	shown := &outlet{out, func(err error) { failed = err }}
@@ -264,7 +279,9 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 	return cmp.Or(err, failed)
 }
 
-// events takes the past events of a session, in order, until one of them fails.
+// events hands the past events of a session to take, in order, until it returns an error,
+// which events returns. Pages are read as they are needed, so a long session is never in
+// memory as a whole.
 func (c *connection) events(ctx context.Context, session string, take func(wire.ActivityParams) error) error {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult

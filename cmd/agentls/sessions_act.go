@@ -19,7 +19,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// sessionResumeCommand takes up a run again that was left.
+// sessionResumeCommand resumes a run that was interrupted or came to a limit
+// (agents/resume), and shows it as run does, with the same exit codes. Without an argument
+// it asks at the terminal which run, and without a terminal takes the newest. No run to
+// resume is an error, exit code 1, with the command that continues the session instead.
 func sessionResumeCommand(std streams) *cobra.Command {
 	var o runOptions
 	var p wire.ResumeParams
@@ -64,8 +67,9 @@ on; the flags give it more, and without them it has as much again of what it cam
 	return c
 }
 
-// resumable finds out which run a person means to resume, the newest without a
-// name, and returns its agent.
+// resumable finds out which run a person means to resume, and returns its agent; p gets
+// the run and its session. Without an argument these are the runs of all sessions that can
+// be resumed, one for each session. Sessions that another agentls has are left out.
 func (c *connection) resumable(ctx context.Context, args []string, p *wire.ResumeParams,
 	asks *terminal) (agent string, err error) {
 	if len(args) == 1 {
@@ -111,8 +115,8 @@ type leftBehind struct {
 	agent   string
 }
 
-// pick asks which of several runs is to be resumed. Without a terminal it is the newest,
-// which is the first.
+// pick asks which of several runs is to be resumed, until the answer is one of the
+// numbers. Without a terminal it is the newest, which is the first. left is not empty.
 func pick(ctx context.Context, asks *terminal, left []leftBehind) (leftBehind, error) {
 	if len(left) == 1 || !asks.there {
 		return left[0], nil
@@ -135,8 +139,10 @@ func pick(ctx context.Context, asks *terminal, left []leftBehind) (leftBehind, e
 	}
 }
 
-// findRun finds out which run is meant by the name of a run or of a session, and
-// returns its agent.
+// findRun finds out which run is meant by the name of a run or of a session, and returns
+// its agent. For a session that is its newest run that was interrupted or paused, or its
+// last one where that ended early. With agent "" and no error the daemon is to look for
+// the run.
 func (c *connection) findRun(ctx context.Context, name string, p *wire.ResumeParams) (agent string, err error) {
 	p.Run = name
 	var s wire.SessionGetResult
@@ -202,7 +208,8 @@ func (c *connection) titleOf(ctx context.Context, agent string) string {
 	return got.Title
 }
 
-// sessionForkCommand begins a session with a part of another.
+// sessionForkCommand begins a session with a part of another (agents/session/fork), which
+// stays as it is. Without --at it takes all of it.
 func sessionForkCommand(std streams) *cobra.Command {
 	var at uint64
 	var asJSON bool
@@ -240,7 +247,8 @@ func sessionForkCommand(std streams) *cobra.Command {
 	return c
 }
 
-// lastEvent returns the number of a session's newest event.
+// lastEvent returns the number of a session's newest event. It reads all of them, since
+// only the last page says how many there are.
 func (c *connection) lastEvent(ctx context.Context, session string) (uint64, error) {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult
@@ -254,7 +262,10 @@ func (c *connection) lastEvent(ctx context.Context, session string) (uint64, err
 	}
 }
 
-// sessionRewindCommand goes back in a session.
+// sessionRewindCommand goes back in a session (agents/session/rewind), with --files also
+// in its files. It asks nothing, since going back can be undone by going forward again;
+// the command for that is printed. It takes a whole id only. Files that were left are
+// listed and do not change the exit code.
 func sessionRewindCommand(std streams) *cobra.Command {
 	p := &wire.SessionRewindParams{}
 	var asJSON bool
@@ -351,7 +362,9 @@ func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *
 	return err
 }
 
-// sessionDeleteCommand erases a session.
+// sessionDeleteCommand erases a session from the disk (agents/session/delete). It takes a
+// whole id only, and asks at the terminal; without one it needs --yes, else it is a usage
+// error. A no is exit code 0.
 func sessionDeleteCommand(std streams) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
@@ -386,7 +399,9 @@ func sessionDeleteCommand(std streams) *cobra.Command {
 	return c
 }
 
-// confirm asks at the terminal, and reports whether the answer was a clear yes.
+// confirm asks at the terminal, and reports whether the answer was a clear yes. After any
+// other answer it says that nothing was done. Without a terminal it returns a usage error
+// that names --yes, which its callers must have.
 func confirm(ctx context.Context, std streams, question string) (bool, error) {
 	t := newTerminal(std)
 	if !t.there {
@@ -402,7 +417,8 @@ func confirm(ctx context.Context, std streams, question string) (bool, error) {
 	return false, ctx.Err()
 }
 
-// localName is the path of a URI, from here where that is shorter.
+// localName is the path of a file URI, relative where it lies below the current folder.
+// Other URIs are returned as they are. It is not escaped; place is.
 func localName(u string) string {
 	path := tool.PathOf(u)
 	if path == "" {

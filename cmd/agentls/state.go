@@ -13,7 +13,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// showState prints a session's state.
+// showState prints a session's state (agents/state/get): what the task is, who works at
+// it, what was done last, and the values that agents set, each cut to 200 columns. asJSON
+// has them whole.
 func showState(ctx context.Context, conn *connection, out io.Writer, session string, asJSON bool) error {
 	var r wire.StateResult
 	if err := conn.Call(ctx, wire.MethodStateGet, &wire.StateParams{Session: session}, &r); err != nil {
@@ -45,7 +47,7 @@ func showState(ctx context.Context, conn *connection, out io.Writer, session str
 	return err
 }
 
-// inAction says what an agent did last.
+// inAction says what an agent did last, in words. Fields that are not there are empty.
 func inAction(a *wire.Action) string {
 	agent := tool.Escape(a.Details["agent"])
 	switch a.Type {

@@ -16,28 +16,34 @@ import (
 	"github.com/agentls/agentls/internal/chat"
 )
 
-// status says on a terminal what runs, for how long, and tokens so far. It is
-// guarded by the lock of its timeline.
+// status says on a terminal what runs, for how long, and tokens so far. It is guarded by
+// the lock of its timeline. A nil status shows nothing; only clear may be called on it.
 //
-// Where nobody types, it is a line that is drawn again and again below all
-// others. Under a prompt that would wipe out what is being typed: there it is a
-// line of its own, at first after quietFirst without any other and then ever
-// more rarely.
+// Where nobody types, it is a line that is drawn again and again below all others. Under a
+// prompt that would wipe out what is being typed: there it is a line of its own, at first
+// after quietFirst without any other and then ever more rarely.
 type status struct {
 	out    io.Writer
 	width  func() int // of the terminal, in columns
 	plain  bool       // no colour
 	prompt bool       // somebody may be typing
 
-	runs    bool // a run goes on
-	held    int  // questions that are open: the screen is theirs
-	drawn   bool
-	began   time.Time
-	agent   string
-	doing   string
-	tokens  int
-	quiet   time.Time     // when something else was shown last
-	patient time.Duration // how long it must be quiet under a prompt
+	runs bool // a run goes on
+	// held is how many questions are open: the screen is theirs, and nothing is drawn.
+	held int
+	// drawn says that the line is on the screen and has to be wiped before anything else
+	// is shown.
+	drawn bool
+	began time.Time
+	agent string
+	doing string
+	// tokens counts those of the run and of the runs that it has started.
+	tokens int
+	// quiet is when something else was shown last.
+	quiet time.Time
+	// patient is how long it must be quiet under a prompt before the next line. It doubles
+	// with each, up to quietMost.
+	patient time.Duration
 }
 
 const (
@@ -47,8 +53,8 @@ const (
 	quietMost   = time.Minute
 )
 
-// newStatus returns what says on err how a run goes on; nil where that is no
-// terminal that could show it.
+// newStatus returns what says on err how a run goes on; nil where err is no terminal that
+// can show it. prompt says that somebody may be typing there.
 func newStatus(err io.Writer, prompt bool) *status {
 	f, ok := err.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
@@ -63,7 +69,7 @@ func newStatus(err io.Writer, prompt bool) *status {
 	}}
 }
 
-// begin says that a run begins.
+// begin says that a run of an agent begins: all counts start anew.
 func (s *status) begin(agent string, now time.Time) {
 	s.runs, s.began, s.quiet, s.agent, s.doing, s.tokens, s.patient = true, now, now, agent, "", 0, quietFirst
 }
@@ -97,7 +103,7 @@ func (s *status) take(who string, e activity.Body) {
 	}
 }
 
-// String is the line: "fixer · bash go test ./... · 1:05 · 12k tokens".
+// line is what is shown: "fixer · bash go test ./... · 1:05 · 12k tokens".
 func (s *status) line(now time.Time) string {
 	parts := []string{tool.Escape(s.agent), cmp.Or(s.doing, "starting"), chat.Clock(now.Sub(s.began))}
 	if s.tokens > 0 {
@@ -106,7 +112,7 @@ func (s *status) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// clear takes the line away, before anything else is shown.
+// clear takes the line away, before anything else is shown. It may be called on nil.
 func (s *status) clear(now time.Time) {
 	if s == nil {
 		return
@@ -138,7 +144,8 @@ func (s *status) tick(now time.Time, midLine bool) {
 	}
 }
 
-// fit cuts a line to so many columns of a terminal.
+// fit cuts a line to so many columns of a terminal, with … at its end where something is
+// cut. It expects no control characters.
 func fit(line string, columns int) string {
 	at, last := 0, 0 // columns; where the text ends that leaves room for a …
 	for i, r := range line {

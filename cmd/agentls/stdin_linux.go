@@ -9,19 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdin is a connection on standard input whose Close ends a Read that waits:
-// else the process would outlast its client's exit by the time that one waits
-// for such a Read in vain.
+// stdin is a connection on standard input whose Close ends a Read that waits: else the
+// process would outlast its client's exit by the time that one waits for such a Read in
+// vain.
 type stdin struct {
 	io.ReadWriteCloser
-	fd         int
-	ends, hush *os.File // a pipe; closing hush ends a Read, and ends stays until the process does
-	once       sync.Once
-	err        error
+	// fd is that of standard input, which stays as it was given: blocking or not.
+	fd int
+	// ends and hush are a pipe: closing hush ends a Read, and ends stays open until the
+	// process ends.
+	ends, hush *os.File
+	// once and err have Close do its work once, and return the same each time.
+	once sync.Once
+	err  error
 }
 
-// interruptible returns a connection that reads from in, such that Close ends a
-// Read. Where that cannot be had, it is as it was.
+// interruptible returns a connection that reads from in, such that Close ends a Read.
+// Where that cannot be had it returns rwc itself.
 func interruptible(rwc io.ReadWriteCloser, in *os.File) io.ReadWriteCloser {
 	s := &stdin{ReadWriteCloser: rwc}
 	conn, err := in.SyscallConn() // Fd would make it blocking

@@ -36,15 +36,21 @@ type terminal struct {
 	// unanswered is set when a call was refused, since nobody is there.
 	unanswered atomic.Bool
 	ready      sync.Once
-	wake       chan struct{} // holds one when there is something to read for
+	// wake starts the goroutine of read again when somebody wants what is typed. It has
+	// room for one, so that nobody waits to send.
+	wake chan struct{}
 
 	editor []string // the person's own, with its arguments; empty = none
 
-	mu    sync.Mutex
-	held  bool       // what is typed is somebody else's
-	open  chan reply // takes the answer to the question that is open; nil = none
-	lines chan reply // takes lines while no question is open; nil = nobody does
-	typed []byte     // what was typed and is no whole line yet
+	mu sync.Mutex
+	// held says that what is typed is the editor's, which runs on the same terminal.
+	held bool
+	// open takes the answer to the question that is open; nil where none is.
+	open chan reply
+	// lines takes lines while no question is open; nil where nobody does.
+	lines chan reply
+	// typed is what was typed and is no whole line yet.
+	typed []byte
 
 	// answer, where it is set, answers in the person's place: the demo without a
 	// terminal, and --deny.
@@ -60,6 +66,8 @@ type reply struct {
 	err  error // why the input has ended; nil at its end
 }
 
+// newTerminal returns the terminal at which a command can ask. It reads nothing before the
+// first question, so that what is on standard input stays for whoever reads it else.
 func newTerminal(std streams) *terminal {
 	return &terminal{
 		out: std.err, in: std.in, there: term.IsTerminal(int(std.in.Fd())), wake: make(chan struct{}, 1),
@@ -67,8 +75,9 @@ func newTerminal(std streams) *terminal {
 	}
 }
 
-// listen opens a question, whose answer comes on the channel. Call it when the
-// question can be read, and await afterwards.
+// listen opens a question, whose answer comes on the channel. Call it when the question
+// can be read, and await afterwards. What was typed before cannot answer it: whole lines
+// go where lines go, and the rest is dropped, also from the terminal's own buffer.
 func (t *terminal) listen() chan reply {
 	t.ready.Do(func() { go t.read() })
 	t.mu.Lock()
@@ -94,8 +103,9 @@ func (t *terminal) follow() <-chan reply {
 	return t.lines
 }
 
-// linesOf sends the lines of a pipe, one when somebody takes it, and then that it
-// has ended. It reads until then, or as long as the process lasts.
+// linesOf sends the lines of a pipe, one when somebody takes it, and then that it has
+// ended. Its goroutine ends then or with ctx, unless a read of the pipe waits: that lasts
+// as long as the process.
 func linesOf(ctx context.Context, in *os.File) <-chan reply {
 	lines := make(chan reply)
 	go func() {
@@ -120,6 +130,7 @@ func linesOf(ctx context.Context, in *os.File) <-chan reply {
 // maxAhead is how many lines wait that nobody has taken.
 const maxAhead = 100
 
+// rouse has read look again at whether somebody wants what is typed. It never waits.
 func (t *terminal) rouse() {
 	select {
 	case t.wake <- struct{}{}:
@@ -127,7 +138,8 @@ func (t *terminal) rouse() {
 	}
 }
 
-// await waits for the answer to a question or for ctx, and closes the question.
+// await waits for the answer to a question or for ctx, and closes the question. ok is
+// false for the end of the input and of ctx. The answer has no blanks at its ends.
 func (t *terminal) await(ctx context.Context, answer chan reply) (string, bool) {
 	defer func() {
 		t.mu.Lock()
@@ -155,6 +167,7 @@ func (t *terminal) read() {
 	}
 }
 
+// listening reports whether somebody wants what is typed.
 func (t *terminal) listening() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,8 +231,9 @@ var keys = []struct {
 	{"a", "always", "always", "always in this folder", true}, {"e", "edit", "modify", "edit", false},
 }
 
-// screenLines returns how many lines of the screen a text takes, and whether that
-// is more than it has: its beginning is out of sight then.
+// screenLines returns how many lines of the screen a text takes, and whether that is more
+// than it has: its beginning is out of sight then, and a person would agree to what they
+// have not read. Where the size is not known it reports no.
 func (t *terminal) screenLines(text string) (lines int, more bool) {
 	columns, height, err := term.GetSize(int(t.in.Fd()))
 	if err != nil || columns < 1 || height < 1 {
@@ -255,8 +269,8 @@ func rows(text string, columns int) int {
 	return n
 }
 
-// feedback is what a person said with a no: the line without a no at its beginning.
-// One word alone is no reason but a key that was not offered.
+// feedback is what a person said with a no, for the agent: the line without a no at its
+// beginning. One word alone is no reason but a key that was not offered.
 func feedback(line string) string {
 	if reason, no := cutNo(line); no {
 		return reason
@@ -296,8 +310,11 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// confirm asks about a call. Anything but one of the keys offered is no, and told
-// to the agent as the reason.
+// confirm asks about a call. Anything but one of the keys offered is no, and told to the
+// agent as the reason; a line that reads like a yes or a question is asked about again,
+// since it may not have been meant as a no. Without a terminal it answers that there is no
+// such method, by which the daemon knows that nobody can be asked, and remembers that for
+// the exit code.
 func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
 	fmt.Fprintf(t.out, "\n%s\n", strings.TrimRight(p.Message, "\n"))
 	if t.answer != nil {
@@ -365,7 +382,8 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 	}
 }
 
-// withoutQuestion says how a call of a risk runs where nobody can be asked.
+// withoutQuestion says how a call with a risk, as the protocol has it, runs where nobody
+// can be asked.
 func withoutQuestion(risk string) string {
 	switch risk {
 	case "low":
@@ -376,7 +394,10 @@ func withoutQuestion(risk string) string {
 	return "no --approve lets it run without a question, so run it on a terminal"
 }
 
-// ask asks a question of an agent's.
+// ask asks a question of an agent's. With choices it takes their numbers or their texts,
+// until the answer is one of them. An empty answer, the end of the input and a missing
+// terminal decline. Unlike confirm this does not change the exit code: the agent goes on
+// without an answer.
 func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult, error) {
 	if !t.there {
 		return &wire.AskResult{Action: "decline"}, nil

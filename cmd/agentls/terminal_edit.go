@@ -19,18 +19,23 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// draft is what a person may change of a call: its command, the text of the file
-// that it writes, or else its arguments.
+// draft is what a person may change of a call: its command, the text of the file that it
+// writes, or else its arguments. edit of an agent's file uses name and text only.
 type draft struct {
+	// name is that of the file in which the editor gets the text: by its ending an editor
+	// knows what it is.
 	name string // of a file that has it, for the editor's sake
 	what string // for people
 	text string
-	line bool // it can be typed on one line
+	// line says that it can be typed on one line, by whom has no editor. It may not be
+	// empty then.
+	line bool
+	// take makes the daemon's answer of the text as it was changed.
 	take func(text string) (*wire.Modified, error)
 }
 
-// draftOf returns what of a call is to be changed. take makes the answer of the
-// text as it was changed.
+// draftOf returns what of a call is to be changed, by the kind of its preview. Of a
+// command only the argument command is replaced; the others stay as the agent gave them.
 func draftOf(p *wire.ConfirmParams) draft {
 	switch {
 	case p.Preview != nil && p.Preview.Kind == "command":
@@ -63,7 +68,9 @@ func draftOf(p *wire.ConfirmParams) draft {
 		}}
 }
 
-// modification makes the answer of the text as the person left it.
+// modification makes the answer of the text as the person left it. A text that was not
+// changed is an error: whoever leaves the editor without saving has not agreed to
+// anything.
 func (d *draft) modification(text string) (*wire.Modified, error) {
 	switch {
 	case text == d.text:
@@ -74,8 +81,8 @@ func (d *draft) modification(text string) (*wire.Modified, error) {
 	return d.take(text)
 }
 
-// edit has the person change a call: in their editor, or on a line where they
-// have none. nil is a call that was not changed; it was told why.
+// edit has the person change a call: in their editor, or on a line where they have none.
+// nil is a call that was not changed; the person was told why, and is asked again.
 func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.ConfirmResult {
 	d := draftOf(p)
 	var text string
@@ -108,11 +115,13 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 	return &wire.ConfirmResult{Outcome: "modify", Modified: m}
 }
 
-// closing is how long an editor has to leave the screen as it was.
+// closing is how long an editor has to leave the screen as it was when the question is
+// withdrawn, before it is killed.
 const closing = 2 * time.Second
 
-// inEditor has a text changed in the person's own editor. With the error of an
-// editor that did not end well it returns what that left.
+// inEditor has a text changed in the person's own editor, in a file of a folder that only
+// they can read and that is removed afterwards. With the error of an editor that did not
+// end well it returns what that left. t.editor is not empty.
 func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	dir, err := os.MkdirTemp("", "agentls-edit-") // 0700
 	if err != nil {
@@ -139,8 +148,8 @@ func (t *terminal) inEditor(ctx context.Context, d draft) (string, error) {
 	return string(text), err
 }
 
-// editFile has the person's own editor change a file. What is typed meanwhile is
-// the editor's.
+// editFile has the person's own editor change a file. What is typed meanwhile is the
+// editor's, and the state of the terminal is restored after it, also where it was killed.
 func (t *terminal) editFile(ctx context.Context, path string) error {
 	t.hold(true)
 	defer t.hold(false)
@@ -168,7 +177,8 @@ func (t *terminal) editFile(ctx context.Context, path string) error {
 	}
 }
 
-// hold keeps what is typed for somebody else, and takes it again with false.
+// hold keeps what is typed for somebody else, and takes it again with false. A read that
+// waits already on a system other than Linux still gets the first line.
 func (t *terminal) hold(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

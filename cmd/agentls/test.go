@@ -25,11 +25,18 @@ import (
 
 // testOptions are the flags of test.
 type testOptions struct {
+	// junit and output are files, record is a session, and only a part of the names of
+	// tests; "" is none.
 	junit, record, output, only string
 	parallel                    int
 	trust, watch, judge         bool
 }
 
+// testCommand runs tests of agents from files *.agent-test.yaml, without a model, each in
+// a workspace and a daemon of its own. It prints a table to standard output, and exits
+// with 1 where a test fails or a folder is not trusted. It asks nothing. With --watch it
+// goes on until Ctrl-C, which is exit code 0 then. With --record it writes a test of a
+// session instead, for which it asks a daemon of this folder.
 func testCommand(std streams) *cobra.Command {
 	var o testOptions
 	c := &cobra.Command{
@@ -68,13 +75,16 @@ or to --output FILE.`,
 	return c
 }
 
-// testResult is what became of one test.
+// testResult is what became of one test. One goroutine fills it in; it is read when all
+// have ended.
 type testResult struct {
 	file  string
 	name  string
 	line  int
 	wrong []string
-	lines []int // of what the test says of each of wrong; none where the file cannot be read
+	// lines has for each of wrong the line of what the test expects, from 1; none where
+	// the file cannot be read.
+	lines []int
 	took  time.Duration
 
 	unjudged bool // it names an agent that judges, which was not asked
@@ -98,16 +108,17 @@ func runTests(ctx context.Context, std streams, o *testOptions, paths []string) 
 	return p.run(ctx, files)
 }
 
-// testPass runs tests.
+// testPass runs tests, once or with watch several times.
 type testPass struct {
 	std    streams
 	o      *testOptions
 	config daemon.Config
-	paths  []string // that the person named
+	// paths are the files and folders that the person named; none is the current folder.
+	paths []string
 }
 
-// run runs the tests of files, and tells what came of them. The error is an exit where
-// one failed.
+// run runs the tests of files, --parallel of them at once, and tells what came of them.
+// The error is an exit where one failed; nothing is printed where ctx ended first.
 func (p *testPass) run(ctx context.Context, files []string) error {
 	began := time.Now()
 	results, tests, err := p.read(ctx, files)
@@ -136,8 +147,9 @@ func (p *testPass) run(ctx context.Context, files []string) error {
 	return nil
 }
 
-// read returns a result for each test of files, and what fills them in. A file that
-// cannot be read is a result that failed.
+// read returns a result for each test of files, and what fills them in, in the same order.
+// A file that cannot be read is a result that failed. A project that is not trusted is an
+// error: none of the tests runs then.
 func (p *testPass) read(ctx context.Context, files []string) (results []*testResult, tests []func(), err error) {
 	run := testrun.Run
 	if p.o.judge {
@@ -192,7 +204,8 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 }
 
 // testFiles returns the files of tests that paths name: files, and folders with all below
-// them.
+// them. That there are none is an error, since a check that checked nothing should not
+// pass.
 func testFiles(ctx context.Context, paths []string) (files []string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -223,7 +236,8 @@ func testFiles(ctx context.Context, paths []string) (files []string, err error) 
 	return files, nil
 }
 
-// projectOf returns the folder whose agents a file of tests is about.
+// projectOf returns the folder whose agents a file of tests is about: the nearest above it
+// that has .gemini/agents.
 func projectOf(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -249,7 +263,8 @@ func checkTestTrust(config daemon.Config, root string) error {
 	return nil
 }
 
-// printTests prints a table by files, failures with their reasons, and the totals.
+// printTests prints a table by files, failures with place and reason, and the totals.
+// Failures are printed as compilers do, so that editors make links of them.
 func printTests(std streams, results []*testResult, took time.Duration) error {
 	var b strings.Builder
 	passed, unjudged, file, wide := 0, 0, "", 0
@@ -317,7 +332,8 @@ type (
 	}
 )
 
-// writeJUnit writes a report, a suite for each file.
+// writeJUnit writes a report as JUnit has them, a suite for each file. results are in the
+// order of files. A file that is there is replaced.
 func writeJUnit(path string, results []*testResult) error {
 	var all junitSuites
 	for _, r := range results {
@@ -340,7 +356,8 @@ func writeJUnit(path string, results []*testResult) error {
 	return os.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o644)
 }
 
-// recordTest writes a test of a session.
+// recordTest writes a test of a session: what the person asked, what the model answered,
+// and what came of it. It never writes over a file.
 func recordTest(ctx context.Context, std streams, o *testOptions) error {
 	return with(ctx, std, func(ctx context.Context, conn *connection) error {
 		id, err := conn.sessionNamed(ctx, o.record)
@@ -376,7 +393,8 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 	})
 }
 
-// messagePath is a path as messages show it.
+// messagePath is a path as messages show it: relative to the current folder where it lies
+// below, and escaped.
 func messagePath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -15,8 +15,10 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// watch runs tests, and again those that a change concerns: of a file of tests its own,
-// of an agent all of its project, since agents call each other. It ends with ctx.
+// watch runs tests, and again those that a change concerns: of a file of tests its own, of
+// an agent all of its project, since agents call each other. It ends with ctx, without an
+// error. Only the first pass ends it for what is wrong with files: later they may be gone
+// for a moment, while somebody edits.
 func (p *testPass) watch(ctx context.Context) error {
 	watched, err := p.find(ctx)
 	if err != nil {
@@ -46,8 +48,9 @@ func (p *testPass) watch(ctx context.Context) error {
 	}
 }
 
-// await waits until something changes that tests depend on, and returns the files of
-// tests that it concerns; none when ctx has ended.
+// await waits until something changes that tests depend on, and returns the files of tests
+// that it concerns; none when ctx has ended. It looks for tests anew, since some may have
+// come or gone, and replaces *watched.
 func (p *testPass) await(ctx context.Context, w *workspace.Watcher, watched **watchedTests) ([]string, error) {
 	for {
 		var changed []string
@@ -85,7 +88,7 @@ type watchedTests struct {
 	dirs  []string // of agents
 }
 
-// find looks for the tests that the person named.
+// find looks for the tests that the person named, and for what they depend on.
 func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 	files, err := testFiles(ctx, p.paths)
 	if err != nil {

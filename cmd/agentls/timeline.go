@@ -21,55 +21,79 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// timeline shows runs as they go on: the agent's title and text on standard
-// output, what it does on standard error (spec 10). With past it shows a session
-// that is over, what the person said with it.
+// timeline shows runs as they go on: the agent's title and text on standard output, what
+// it does on standard error. With past it shows a session that is over, what the person
+// said with it. It is used by several goroutines: the client's, which brings events, those
+// that answer questions, and the one that waits for the run. turn comes before mu where
+// both are held.
 type timeline struct {
 	out, err io.Writer
 	terminal *terminal
 	past     bool
-	final    bool               // out gets the final text alone, when the run has ended; the rest goes to err
-	screen   bool               // the text goes to the terminal at which somebody types
-	raw      func(event []byte) // takes each event as it came; may be nil
-	status   *status            // nil where it is not shown
-	trace    *trace.Builder     // has each span told as it ends; nil = none is
+	// final has out get the final text alone, when the run has ended, as for a pipe; the
+	// rest goes to err.
+	final bool
+	// screen says that the text goes to the terminal at which somebody types: Enter has
+	// moved the cursor to a new line then.
+	screen bool
+	// raw takes each event as it came, before anything is shown of it; nil where nobody
+	// does.
+	raw    func(event []byte)
+	status *status // nil where it is not shown
+	// trace has each span told as it ends (run --trace); nil is none.
+	trace *trace.Builder
 
-	turn      sync.Mutex // what is shown, one after the other; before mu
-	questions int        // that are on the screen; guarded by turn
-	waiting   []func()   // what is to be shown when none is any more; guarded by turn
+	// turn has what is shown come one after the other.
+	turn sync.Mutex
+	// questions counts those on the screen; guarded by turn.
+	questions int
+	// waiting is what is to be shown when none is on the screen any more; guarded by turn.
+	waiting []func()
 
-	mu      sync.Mutex
-	titles  map[string]string        // of agents, by name
-	paths   map[string]string        // of the delegated runs that go on, as [timeline.path] has it
-	goesOn  continuation             // told when its run begins
-	speaks  string                   // the run whose text was shown last
-	midLine bool                     // text was written that does not end in a line end
-	tried   strings.Builder          // with past: text that may be withdrawn still
-	running context.Context          // of the run that is shown: it ends when the person interrupts it
-	shown   bool                     // this answer of the model's has shown text
-	asked   map[string]chan struct{} // by question: closed when its event was shown
-	failed  string                   // the error that was shown last
-	place   uint64                   // with past: the boundary that the next turn comes behind; 0 = none
-	prompt  string                   // stands, and somebody may be typing behind it; "" = none does
+	mu     sync.Mutex
+	titles map[string]string // of agents, by name
+	paths  map[string]string // of the delegated runs that go on, as [timeline.path] has it
+	// goesOn is told when the next run begins in its session.
+	goesOn  continuation
+	speaks  string // the run whose text was shown last
+	midLine bool   // text was written that does not end in a line end
+	// tried is text that may be withdrawn still, with past and final.
+	tried strings.Builder
+	// running is the context of the run that is shown: it ends when the person interrupts
+	// it. nil before the first run.
+	running context.Context
+	shown   bool // this answer of the model's has shown text
+	// asked has a channel for each question, by its id, which is closed when its event was
+	// shown.
+	asked  map[string]chan struct{}
+	failed string // the error that was shown last
+	// place is, with past, the number of the event that ended the last turn, to which
+	// rewind can go; 0 is none.
+	place uint64
+	// prompt stands on the screen, and somebody may be typing behind it; "" is none.
+	prompt string
 }
 
-// continuation is the old context that a run goes on in.
+// continuation is the old context that a run goes on in: its session, and the line that
+// says so. The zero value is none.
 type continuation struct{ session, line string }
 
+// newTimeline returns a timeline that shows on the streams of std and asks at t. t may be
+// nil where nothing is asked, as for a session that is over.
 func newTimeline(std streams, t *terminal) *timeline {
 	return &timeline{out: std.out, err: std.err, terminal: t, titles: make(map[string]string),
 		asked: make(map[string]chan struct{})}
 }
 
-// introduce gives the title of an agent, and in what context its next run goes
-// on.
+// introduce gives the title of an agent, and in what context its next run goes on.
 func (t *timeline) introduce(name, title string, goesOn continuation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.titles[name], t.goesOn = cmp.Or(title, name), goesOn
 }
 
-// watch shows how a run goes on until the function that it returns is called.
+// watch shows the status of a run until the function that it returns is called, which
+// waits for its goroutine. Without a status it does nothing.
 func (t *timeline) watch(agent string) (end func()) {
 	if t.status == nil {
 		return func() {}
@@ -103,7 +127,10 @@ func (t *timeline) watch(agent string) (end func()) {
 	}
 }
 
-// handlers returns what a client does with what the daemon sends.
+// handlers returns what a client does with what the daemon sends: it shows events and
+// messages in turn, and asks questions at the terminal. A question leaves the screen to
+// itself while it is open, and ends when the daemon withdraws it or the run is
+// interrupted.
 func (t *timeline) handlers() client.Config {
 	return client.Config{
 		Notified: func(method string, params []byte) {
@@ -165,7 +192,8 @@ func (t *timeline) untilInterrupted(ctx context.Context) (context.Context, conte
 	return ctx, func() { stop(); cancel() }
 }
 
-// show shows one event.
+// show shows one event: that of a delegated run in short, that of the person's own run
+// whole. An event of a type that this version does not know is skipped.
 func (t *timeline) show(e wire.ActivityParams) {
 	body, err := activity.Decode(e.Type, e.Data)
 	if err != nil {
@@ -192,7 +220,8 @@ func (t *timeline) show(e wire.ActivityParams) {
 	t.showContext(body)
 }
 
-// begin shows that a run began.
+// begin shows that a run began: what was asked, who answers, in which context and by which
+// model.
 func (t *timeline) begin(e wire.ActivityParams, b activity.RunStarted) {
 	t.showInput(b.Input)
 	t.speak(e)
@@ -206,7 +235,8 @@ func (t *timeline) begin(e wire.ActivityParams, b activity.RunStarted) {
 	t.say("model %s", tool.Escape(b.Model))
 }
 
-// showRun shows an event of a run.
+// showRun shows an event about the run itself. ContentDelta is the agent's text;
+// everything else becomes a line or two.
 func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 	switch b := body.(type) {
 	case activity.RunStarted:
@@ -316,7 +346,7 @@ func (t *timeline) showInput(input []activity.ContentBlock) {
 	}
 }
 
-// speak shows who speaks.
+// speak shows who speaks. With final that goes to err, since out has the text alone.
 func (t *timeline) speak(e wire.ActivityParams) {
 	t.mu.Lock()
 	t.speaks = e.Run
@@ -350,7 +380,9 @@ func (t *timeline) delta(e wire.ActivityParams, text string) {
 	t.text(text)
 }
 
-// settle shows the text that was kept, unless the event withdraws it.
+// settle shows the text that was kept, unless the event withdraws it: text of an answer
+// that is tried again does not count. It is called with each event, before the event is
+// shown.
 func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	t.mu.Lock()
 	text := t.tried.String()
@@ -394,7 +426,7 @@ func (t *timeline) endLine() {
 	}
 }
 
-// again shows that something is tried again. What a terminal has shown stays: so
+// again shows that something is tried again, and when. What a terminal has shown stays: so
 // it is said that it does not count.
 func (t *timeline) again(b activity.Retry) {
 	t.mu.Lock()

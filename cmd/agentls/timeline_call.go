@@ -8,7 +8,9 @@ import (
 	"github.com/agentls/agentls/internal/chat"
 )
 
-// call shows what became of a call; who is in front of it, for a delegated run.
+// call shows what became of a call; who is in front of it, for a delegated run. That a
+// call begins is shown of commands only, which may take a while. A call that was refused
+// since the folder is not trusted counts as unanswered, for the exit code.
 func (t *timeline) call(who string, b activity.ToolState) {
 	switch b.State {
 	case activity.Executing:

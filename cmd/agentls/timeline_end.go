@@ -12,7 +12,8 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// endsText reports whether the text before an event was not the final one.
+// endsText reports whether the text before an event was not the final one: something
+// follows.
 func endsText(body activity.Body) bool {
 	switch body.(type) {
 	case activity.ToolState, activity.TurnStarted, activity.Retry, activity.RunStarted:
@@ -21,7 +22,9 @@ func endsText(body activity.Body) bool {
 	return false
 }
 
-// finish writes the text that a run ended with, where out gets no more than that.
+// finish writes the text that a run ended with to out, where out gets no more than that.
+// Text that was kept and is not the final one goes to err. r is nil where there is no
+// result.
 func (t *timeline) finish(r *wire.RunResult) {
 	t.mu.Lock()
 	said := t.tried.String()
@@ -52,7 +55,8 @@ func joinLines(s string) string {
 	return tool.Escape(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
 }
 
-// end shows how a run ended, and an error that was not shown yet.
+// end shows how a run ended, an error that was not shown yet, and what it took: turns,
+// calls and tokens, of all agents of a chain together.
 func (t *timeline) end(r *activity.RunFinished) {
 	t.mu.Lock()
 	told := t.failed

@@ -8,7 +8,7 @@ import (
 )
 
 // inTurn shows something, at once or when no question is on the screen any more: other
-// runs go on while one asks.
+// runs go on while one asks. Their events wait in memory until then.
 func (t *timeline) inTurn(show func()) {
 	t.turn.Lock()
 	defer t.turn.Unlock()
@@ -19,8 +19,8 @@ func (t *timeline) inTurn(show func()) {
 	show()
 }
 
-// hold leaves the screen to a question until the function that it returns is
-// called.
+// hold leaves the screen to a question until the function that it returns is called. The
+// last question that ends shows what has waited, in its order.
 func (t *timeline) hold() (release func()) {
 	t.turn.Lock()
 	t.questions++
@@ -59,8 +59,9 @@ func (t *timeline) question(id string) chan struct{} {
 	return t.asked[id]
 }
 
-// awaitEvent waits until what came before a question was shown: a question
-// overtakes the stream of events. It does not wait long: the person counts more.
+// awaitEvent waits until what came before a question was shown: a question overtakes the
+// stream of events on its way here. It waits a second at most: better asked out of order
+// than not.
 func (t *timeline) awaitEvent(ctx context.Context, id string) {
 	t.mu.Lock()
 	seen := t.question(id)

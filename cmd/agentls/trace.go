@@ -18,7 +18,10 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
-// traceCommand shows and exports what took time in a session.
+// traceCommand shows and exports what took time in a session. show reads the session's
+// events (agents/subscribe) and builds the tree here; export has the daemon make the
+// file's text (agents/trace/export) and writes it to standard output or to --output, which
+// it replaces. Nothing runs.
 func traceCommand(std streams) *cobra.Command {
 	var session, format, output string
 	var content bool
@@ -82,7 +85,8 @@ left out; of otlp, which is for sending, also what was said and done, unless
 	return c
 }
 
-// findSession returns the session that a person means, the newest one for "".
+// findSession returns the session that a person means, the newest one for "". That there
+// is no session at all is an error.
 func (c *connection) findSession(ctx context.Context, name string) (string, error) {
 	if name != "" {
 		return c.sessionNamed(ctx, name)
@@ -94,13 +98,14 @@ func (c *connection) findSession(ctx context.Context, name string) (string, erro
 	return id, err
 }
 
-// spans returns what took time in a session.
+// spans returns what took time in a session. With an error it returns those of the events
+// that were read before it.
 func (c *connection) spans(ctx context.Context, session string) ([]*trace.Span, error) {
 	events, err := c.log(ctx, session)
 	return trace.Build(events), err
 }
 
-// log returns the events of a session that this version knows.
+// log returns the events of a session that this version knows, as the log has them.
 func (c *connection) log(ctx context.Context, session string) (events []activity.Event, err error) {
 	err = c.events(ctx, session, func(p wire.ActivityParams) error {
 		if body, err := activity.Decode(p.Type, p.Data); err == nil { // else it is a newer version's
@@ -111,7 +116,7 @@ func (c *connection) log(ctx context.Context, session string) (events []activity
 	return events, err
 }
 
-// eventOf returns an event as the log has it.
+// eventOf returns an event that came over the wire as the log has it.
 func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
 	at, _ := time.Parse(time.RFC3339, p.Time) // the daemon wrote it
 	return activity.Event{
@@ -121,7 +126,8 @@ func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
 	}
 }
 
-// exportTrace returns the trace of a session in a format.
+// exportTrace returns the trace of a session in a format. The page for html the daemon
+// leaves in a file of this machine, which is read here. content is for otlp only.
 func (c *connection) exportTrace(ctx context.Context, session, format string, content bool) ([]byte, error) {
 	var r wire.TraceExportResult
 	if err := c.Call(ctx, wire.MethodTraceExport, &wire.TraceExportParams{Session: session, Format: format,
@@ -138,21 +144,26 @@ func (c *connection) exportTrace(ctx context.Context, session, format string, co
 	return os.ReadFile(u.Path)
 }
 
-// icons stand before spans.
+// icons stand before spans, by what they are.
 var icons = map[trace.Kind]string{
 	trace.Run: "▶", trace.Turn: "·", trace.Model: "◆", trace.Tool: "⚙", trace.Handoff: "⇄", trace.Guardrail: "✓",
 	trace.Route: "↳", trace.Hook: "⚓", trace.Confirmation: "?",
 }
 
-// traceTree is how spans are printed.
+// traceTree is a tree of spans that is being printed into its Builder.
 type traceTree struct {
 	strings.Builder
-	columns  int
+	// columns is how wide the lines may be, 40 at least.
+	columns int
+	// children are the spans below each, by its id, in order; 0 has those without a
+	// parent.
 	children map[uint64][]*trace.Span
+	// from and to are the first beginning and the last end: the whole width of a bar.
 	from, to time.Time
 }
 
-// printTrace prints spans as a tree, each with its time, a bar and its details.
+// printTrace prints spans as a tree, each with its time, a bar and its details. A span
+// whose parent is not among them stands at the top, so that none is lost.
 func printTrace(out io.Writer, spans []*trace.Span, columns int) error {
 	if len(spans) == 0 {
 		_, err := fmt.Fprintln(out, "No agent has run in this session yet.")
@@ -185,7 +196,7 @@ func printTrace(out io.Writer, spans []*trace.Span, columns int) error {
 }
 
 // add adds a span and what is below it. first stands before its line, then before the
-// others.
+// others: together they draw the branches.
 func (t *traceTree) add(s *trace.Span, first, then string) {
 	const times = 8
 	bars := min(t.columns/5, 30)
@@ -219,7 +230,8 @@ func (t *traceTree) add(s *trace.Span, first, then string) {
 	}
 }
 
-// bar shows when a span was, within the whole.
+// bar shows when a span was, within the whole. It has one block at least, also for a span
+// that took no time.
 func (t *traceTree) bar(s *trace.Span, width int) string {
 	whole := max(t.to.Sub(t.from), 1)
 	at := min(int(int64(width)*int64(s.Start.Sub(t.from))/int64(whole)), width-1)
@@ -239,6 +251,7 @@ func spanTitle(s *trace.Span) string {
 	return export.InLine(title)
 }
 
+// spanTime is how long a span took, "open" where it has not ended.
 func spanTime(s *trace.Span) string {
 	if s.Open {
 		return "open"
@@ -246,7 +259,7 @@ func spanTime(s *trace.Span) string {
 	return export.ShortTime(s.Duration())
 }
 
-// tellSpans tells what has ended with an event (run --trace).
+// tellSpans tells the spans that ended with an event, for run --trace.
 func (t *timeline) tellSpans(p wire.ActivityParams, body activity.Body) {
 	for _, m := range t.trace.Add(eventOf(p, body)) {
 		if line := export.Line(m, true); line != "" {

@@ -16,6 +16,11 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// trustCommand decides about a folder, the current one without an argument, or approves
+// one agent of a trusted folder (agents/trust). What the person types is the decision, so
+// for a folder it asks nothing; it prints what takes effect. --list only shows it
+// (agents/trust/get). AGENTLS_TRUST is ignored here, since that is for a process, and this
+// decision lasts. An argument that names nothing is an error, exit code 1.
 func trustCommand(std streams) *cobra.Command {
 	var revoke, list, forget, patch bool
 	c := &cobra.Command{
@@ -85,7 +90,9 @@ func trustCommand(std streams) *cobra.Command {
 }
 
 // trustTarget returns the folder that an argument of trust names, or else the agent file:
-// by its path, or by the agent's name in the folder where the command runs.
+// by its path, or by the agent's name in the folder where the command runs. A folder is
+// meant before an agent of its name. Where there is neither, folder is the path all the
+// same, and the daemon says that there is none.
 func trustTarget(arg string) (folder, file string, err error) {
 	path, err := filepath.Abs(arg)
 	if err != nil {
@@ -105,7 +112,8 @@ func trustTarget(arg string) (folder, file string, err error) {
 }
 
 // trustIn returns what was decided about a folder, or about that of an agent file; with
-// items what it brings, and with texts what these say.
+// items what it brings, and with texts what these say. The result is never nil, also with
+// an error.
 func (c *connection) trustIn(ctx context.Context, path string, items, texts bool) (*wire.TrustGetResult, error) {
 	r := new(wire.TrustGetResult)
 	err := c.Call(ctx, wire.MethodTrustGet,
@@ -113,13 +121,14 @@ func (c *connection) trustIn(ctx context.Context, path string, items, texts bool
 	return r, err
 }
 
-// setTrust decides about a folder, or an agent file.
+// setTrust decides about a folder, or an agent file, as p says; it fills in p.URI.
 func (c *connection) setTrust(ctx context.Context, path string, p wire.TrustParams) error {
 	p.URI = tool.URI(path)
 	return c.Call(ctx, wire.MethodTrust, &p, nil)
 }
 
-// giveTrust trusts a folder as it is, or takes that back.
+// giveTrust trusts a folder as it is, or takes that back. It prints what takes effect,
+// marked by what was new or changed before: afterwards all of it counts as approved.
 func giveTrust(ctx context.Context, out io.Writer, conn *connection, folder string, trusted bool) error {
 	before := new(wire.TrustGetResult)
 	if trusted {
@@ -147,7 +156,8 @@ func giveTrust(ctx context.Context, out io.Writer, conn *connection, folder stri
 
 // askTrustOnce asks whether the folder is trusted, where nobody has decided and somebody
 // can be asked: main, which may only read then, would find out by turns that fail. For an
-// agent of the folder the daemon asks. A no holds, until agentls trust.
+// agent of the folder the daemon asks. In the mode plan agents only read anyway, so it
+// does not ask. A no holds, until agentls trust.
 func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *terminal, mode string) error {
 	folder, err := here()
 	if err != nil || !asks.there || mode == "plan" {
@@ -191,7 +201,8 @@ func listTrust(ctx context.Context, out io.Writer, conn *connection, folder stri
 	return printBrought(out, r)
 }
 
-// printBrought prints what a folder brings, and what of it is other than was approved.
+// printBrought prints what a folder brings, a line each, and what of it is other than was
+// approved.
 func printBrought(out io.Writer, r *wire.TrustGetResult) error {
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)
 	for _, item := range r.Items {

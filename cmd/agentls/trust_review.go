@@ -17,7 +17,10 @@ import (
 )
 
 // approveAgent approves one agent file of a trusted folder: it shows what is new in it,
-// and asks where there is somebody to ask. What was shown is what is approved.
+// and asks where there is somebody to ask. What was shown is what is approved: the digest
+// of that text goes along, and the daemon refuses where the file has another by then.
+// Without a terminal the command itself is the approval. A no is exit code 0, Ctrl-C at
+// the question 130.
 func approveAgent(ctx context.Context, std streams, conn *connection, file string) error {
 	r, err := conn.trustIn(ctx, file, true, true)
 	folder := tool.Escape(tool.PathOf(r.Folder))
@@ -54,7 +57,7 @@ func approveAgent(ctx context.Context, std streams, conn *connection, file strin
 }
 
 // difference returns what is new in an item since it was approved: a diff, or the whole
-// text where no earlier one was kept.
+// text where no earlier one was kept. It is escaped, as the text is somebody else's.
 func difference(item wire.TrustItem) string {
 	heading, text := "new", item.Text
 	if item.State == "changed" {
@@ -67,7 +70,9 @@ func difference(item wire.TrustItem) string {
 		tool.EscapeLines(text))
 }
 
-// printDifferences shows what of a folder is new or changed since it was trusted.
+// printDifferences shows what of a folder is new or changed since it was trusted; where it
+// is not trusted, all. Instructions are left out: trusting a folder does not record what
+// they said, so it is not known what is new in them.
 func printDifferences(ctx context.Context, out io.Writer, conn *connection, folder string) error {
 	r, err := conn.trustIn(ctx, folder, true, true)
 	if err != nil {
@@ -82,8 +87,9 @@ func printDifferences(ctx context.Context, out io.Writer, conn *connection, fold
 	return page(ctx, out, cmp.Or(all.String(), "Nothing is new or changed.\n"))
 }
 
-// page shows a text: on a terminal by PAGER, else by less, which ends at once where the
-// text fits on the screen.
+// page shows a text that the caller has escaped: on a terminal by PAGER, else by less,
+// which ends at once where the text fits on the screen. Without a terminal or a pager it
+// prints it.
 func page(ctx context.Context, out io.Writer, text string) error {
 	f, isFile := out.(*os.File)
 	pager := strings.Fields(os.Getenv("PAGER"))

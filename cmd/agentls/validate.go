@@ -12,6 +12,9 @@ import (
 	"github.com/agentls/agentls/internal/wire"
 )
 
+// validateCommand checks an agent's file, or those of all agents (agents/validate).
+// Nothing runs, so the folder need not be trusted. It exits with 1 where a file is not
+// valid; warnings are exit code 0.
 func validateCommand(std streams) *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
@@ -46,8 +49,9 @@ func validateCommand(std streams) *cobra.Command {
 	return c
 }
 
-// validate checks files and prints what it found. The error is exit 1 where one
-// is not valid.
+// validate checks files and prints what it found: all checks of a file that was named, and
+// a line each where p names none. With asJSON it prints the daemon's answer. The error is
+// exit 1 where one is not valid.
 func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.ValidateParams, asJSON bool) error {
 	var r wire.ValidateResult
 	if err := conn.Call(ctx, wire.MethodValidate, p, &r); err != nil {
@@ -97,7 +101,8 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 	return nil
 }
 
-// reportOf returns a validation as it is printed.
+// reportOf returns a validation as the value that an editor's report is made of, so that
+// both print the same.
 func reportOf(v wire.Validation) *language.Report {
 	r := &language.Report{Agent: v.Agent, URI: v.URI, Passed: v.Passed, Total: v.Total, Warnings: v.Warnings}
 	for _, c := range v.Checks {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// count says how many there are: "1 message", "12 messages".
+// count says how many there are: "1 message", "12 messages". what is the singular of a
+// word whose plural ends in s.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -15,7 +16,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// ago says how long ago something was, as people do.
+// ago says how long ago something was, in its largest whole unit: "2 hours ago". A month
+// has 30 days and a year 365. What was less than a minute ago, or is in the future, is
+// just now.
 func ago(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
