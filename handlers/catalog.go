@@ -13,6 +13,8 @@ import (
 )
 
 // list serves agents/list.
+// Problems are those of the agents that are listed, and those of the catalog as a whole
+// whatever the scope.
 func (h *Handlers) list(ctx context.Context, _ struct{}, p *wire.ListParams) (*wire.ListResult, error) {
 	// What is saved after the answer is judged by what lay there before.
 	if err := h.texts.disk.wait(ctx); err != nil {
@@ -93,6 +95,7 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 
 // info returns an agent as lists show it.
 // It asks nobody and reads no file.
+// State is the catalog's, and where that is ok what trust makes of it.
 func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry,
 	standing func(*definition.Definition) string) wire.AgentInfo {
 	d := e.Definition
@@ -145,6 +148,8 @@ func (h *Handlers) catalogChanged(before, after *registry.Snapshot) {
 
 // trustChanged tells a client that lists agents that those of a folder run now,
 // or do not any more.
+//
+// Agents of folders below count too: trust in a folder covers them.
 func (h *Handlers) trustChanged(catalog *registry.Snapshot, folder string) {
 	var changed []string
 	for _, e := range catalog.Entries() {

@@ -108,6 +108,9 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot,
 }
 
 // resolveAddress takes apart what was typed where a name is expected.
+//
+// The agent's field holds what was typed, as "@name do this"; it is replaced by the name,
+// and the rest goes before the input. The error is for the person.
 func (h *Handlers) resolveAddress(catalog *registry.Snapshot, run *wire.RunParams) error {
 	typed, err := mention.Parse(run.Agent, h.addresseesIn(catalog))
 	if err != nil {
@@ -126,6 +129,7 @@ func (h *Handlers) resolveAddress(catalog *registry.Snapshot, run *wire.RunParam
 
 // runCommand runs an agent for a command, which may leave open which one, and
 // what it is told.
+// It returns nil without an error where the person chose no agent: nothing runs then.
 func (h *Handlers) runCommand(ctx context.Context, s *workspace.Snapshot, catalog *registry.Snapshot,
 	run *wire.RunParams, p *protocol.ExecuteCommandParams) (any, error) {
 	var err error
@@ -208,6 +212,7 @@ func examples(names []string) string {
 
 // showResult shows how a run ended: one line, and the whole as a document where
 // there is more, or it is to be one: a message may be gone at the next key.
+// A client that shows no documents is told the path of the file instead.
 func (h *Handlers) showResult(ctx context.Context, r *wire.RunResult, document bool) {
 	level := infoMessage
 	if r.Error != nil {
@@ -266,6 +271,7 @@ func (h *Handlers) commandList(ctx context.Context) (any, error) {
 }
 
 // commandCancel takes [run?]; without one it cancels all that goes on.
+// Cancelled is false where nothing went on.
 func (h *Handlers) commandCancel(p *protocol.ExecuteCommandParams) (any, error) {
 	run, err := textArgument(p, 0)
 	if err != nil {
@@ -310,6 +316,8 @@ func (h *Handlers) commandTranscript(ctx context.Context, p *protocol.ExecuteCom
 }
 
 // textArgument returns argument i of a command as a text of its own, "" where it is left out or null.
+//
+// The text is cloned, since it outlives the request.
 func textArgument(p *protocol.ExecuteCommandParams, i int) (string, error) {
 	if i >= len(p.Arguments) || string(p.Arguments[i]) == "null" {
 		return "", nil

@@ -110,6 +110,8 @@ func (h *Handlers) commandOf(text string) *wire.CommandCall {
 // What the command brings in raises st.Taint: a prompt of a server is foreign, and a
 // file has the taint of its place. An unknown command is bad params; a server that
 // does not give its prompt is fault.Invalid.
+// Files are given by the rules of references (reference). Commands of the shell are only
+// named here: the run asks for them and runs them.
 func (h *Handlers) expandCommand(ctx context.Context, call *wire.CommandCall, st *agents.Start) error {
 	folder := cmp.Or(st.Folder, h.Workspace.Snapshot().FirstFolder())
 	if p, ok := h.promptsIn(folder)[call.Name]; ok {

@@ -80,6 +80,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 
 // sharing returns another agent that contexts of an agent's name may be of; nil for
 // none. Contexts are told apart by the name alone.
+// Entries that are hidden by another count only where what hides them may not be trusted.
 func (h *Handlers) sharing(catalog *registry.Snapshot, e *registry.Entry) *definition.Definition {
 	d := e.Definition
 	// What is not trusted hides nothing.
@@ -172,6 +173,8 @@ func (h *Handlers) remembering(name string) (sessions []string, err error) {
 // remove deletes an agent's file.
 // An editor that can delete files does it, so that it can be undone there; it has
 // applyIn to answer.
+// Errors are fault.Stale where the editor says that it is gone and it is not, fault.Denied
+// for a path outside of its folder, fault.Unavailable where the disk refuses.
 func (h *Handlers) remove(ctx context.Context, d *definition.Definition, doc uri.URI) error {
 	const op = "handlers.delete"
 	if h.edits.applies && h.language.EditsFiles(protocol.ResourceOperationKindDelete) {

@@ -72,6 +72,7 @@ func (h *Handlers) didChange(_ context.Context, p *protocol.DidChangeTextDocumen
 
 // didSave notes that the disk has the document's text, and approves an agent file
 // that the person saved.
+// The text that comes with the notification, if any, is what was saved.
 func (h *Handlers) didSave(_ context.Context, p *protocol.DidSaveTextDocumentParams) error {
 	_, err := h.Workspace.Apply(workspace.Saved{URI: p.TextDocument.URI, Text: p.Text})
 	h.onSaveAgent(p.TextDocument.URI)

@@ -17,6 +17,8 @@ import (
 )
 
 // exports is one export of several agents.
+//
+// written has the files that this export made, by path, with the agent that each is of.
 type exports struct {
 	*wire.ExportParams
 	h       *Handlers
@@ -114,6 +116,8 @@ func agentsToExport(catalog *registry.Snapshot, p *wire.ExportParams, folder str
 }
 
 // open opens the folder that is written to, which is made where it is missing.
+//
+// The caller closes the disk. A named folder is made with its parents.
 func (ex *exports) open(folder string) error {
 	ex.dir = filepath.FromSlash(exchange.Folder(definition.Dialect(ex.To)))
 	if ex.Folder != "" {
@@ -137,6 +141,10 @@ func (ex *exports) open(folder string) error {
 }
 
 // file exports one agent.
+//
+// Errors are the file's own and end up in its answer. Refused are a file that the catalog
+// has not read or that changed since, a name that this export has used, the agent's own
+// file, and what exchange.Export refuses.
 func (ex *exports) file(ctx context.Context, d *definition.Definition, r *wire.ExportedFile) error {
 	const op = "handlers.export"
 	if d.Digest == "" && len(d.Problems) > 0 { // the catalog has not read it, as a link that leads out

@@ -23,6 +23,8 @@ import (
 )
 
 // imports is one import of several files.
+//
+// It serves one request, and one goroutine uses it.
 type imports struct {
 	*wire.ImportParams
 	h       *Handlers
@@ -103,6 +105,10 @@ func (im *imports) open() (err error) {
 func (im *imports) path(name string) string { return filepath.Join(im.to.dir, name+".md") }
 
 // file imports one file.
+//
+// It never fails: what is wrong is the Reason, with the status refused. An import that
+// only lacks a usable name is tried again with one, so that the reason can say that --name
+// helps.
 func (im *imports) file(ctx context.Context, f found) wire.ImportedFile {
 	r := wire.ImportedFile{Source: tool.URI(f.path), From: cmp.Or(im.From, string(f.from)), Status: "refused"}
 	data, err := []byte(nil), f.err
@@ -152,6 +158,8 @@ func lossesOf(all []exchange.Loss) (losses []wire.Loss) {
 
 // write writes the new file, unless its name is taken, the very same file is there
 // already, or this is a dry run.
+//
+// there is true where the very same bytes lie there already, which is no error.
 func (im *imports) write(ctx context.Context, made *exchange.Imported) (written, there bool, err error) {
 	const op = "handlers.import"
 	path := im.path(made.Name)
@@ -194,6 +202,8 @@ func relativeTo(s *workspace.Snapshot, path string) string {
 
 // writeExact writes a file as it is given, unless these very bytes are there, or others
 // that are not to be replaced, for which taken is the error; a dry run writes nothing.
+// The digest of what is there is given to the disk, so that a file which changes meanwhile
+// is not lost.
 func writeExact(ctx context.Context, disk *workspace.Disk, name string, data []byte, force, dry bool,
 	taken string) (written, there bool, err error) {
 	write := workspace.Write{Name: name, Text: string(data), Exact: true}
@@ -217,6 +227,9 @@ func writeExact(ctx context.Context, disk *workspace.Disk, name string, data []b
 
 // readAgentFile reads a regular file, as much of it as an agent's may have and a byte
 // more.
+//
+// Anything but a regular file is an error, so that a pipe does not hold the request. The
+// byte more shows that a file is too large.
 func readAgentFile(path string) ([]byte, error) {
 	f, _, err := folder.OpenRegular(path)
 	if err != nil {

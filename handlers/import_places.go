@@ -29,6 +29,8 @@ type found struct {
 // sources returns the files that are meant: those of the paths, each once.
 // Without paths it is the known places of other tools, in the project or the person's
 // home.
+// Links to one file are one. A folder that holds nothing is an error, since the person
+// named it; a file that cannot be read is in the list with its error.
 func (im *imports) sources() ([]found, error) {
 	if len(im.Paths) == 0 {
 		own := im.to.scope == definition.Global
@@ -136,6 +138,8 @@ func within(files []found, folders ...string) []found {
 
 // leadsOut reports whether a file that nobody named lies, by a link, in none of
 // the folders. A link that is one of the folders is followed: the tool does it too.
+//
+// A link that leads nowhere does not lead out.
 func leadsOut(path string, folders ...string) bool {
 	real, err := workspace.Canonical(path)
 	return err == nil && !slices.ContainsFunc(folders, func(folder string) bool {
@@ -146,6 +150,8 @@ func leadsOut(path string, folders ...string) bool {
 }
 
 // placeOf returns the known place that a folder is, or lies in.
+//
+// The first place that fits is taken, whoever's home the folder is in.
 func placeOf(path string) (exchange.Place, bool) {
 	slashed := filepath.ToSlash(path) + "/"
 	i := slices.IndexFunc(exchange.Places, func(p exchange.Place) bool { return strings.Contains(slashed, "/"+p.Dir+"/") })

@@ -26,6 +26,7 @@ const maxTries = 3
 // an answer that is not there is told of, and to be shown as a document.
 // It tries again where the document changed while the editor was asked, since then the
 // edit names a version that is gone.
+// False asks the caller to show the answer as a document.
 func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, r *wire.RunResult) bool {
 	for try := 1; ; try++ {
 		d, err := h.putAnswer(ctx, call, want, r)
@@ -51,6 +52,9 @@ func (h *Handlers) answered(ctx context.Context, call *inlineCall, want string, 
 
 // putAnswer makes the edit in the document as it is now, which it returns.
 // The document is nil where it is not open, or the command is not there any more.
+// Refused are an answer with characters that nobody sees (in place of text,
+// fault.Invalid), one that would make other commands of the lines around, and a document
+// whose text is not known. errNotTaken is an edit that the editor refused.
 func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 	r *wire.RunResult) (*workspace.Document, error) {
 	a, err := h.language.Query(ctx, h.Workspace.Snapshot())
@@ -99,6 +103,7 @@ func (h *Handlers) putAnswer(ctx context.Context, call *inlineCall, want string,
 // landed reports whether a document has an answer among what was typed since d, of
 // which made is the text with the answer: as often as that has it, and where it was to
 // stand instead of a command, with no more of those. Lines end as the editor has them.
+// It is for a person who typed on before the text with the edit had arrived here.
 func landed(a *language.Query, d, now *workspace.Document, made, answer, typed, want string) bool {
 	has := func(text string) int { return strings.Count(tool.LineFeeds(text), tool.LineFeeds(answer)) }
 	calls := func(text string) (n int) {

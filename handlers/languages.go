@@ -71,6 +71,7 @@ func (l languages) Query(ctx context.Context, q tool.LanguageQuery) ([]tool.Foun
 // ask asks the client and returns what it found, of a null nothing.
 // Lines count from 1 in what it returns, and a severity that is left out is an
 // error. It stops at maxFound.
+// Answers beyond maxFound are dropped without a word; the tool shows fewer anyway.
 func (l languages) ask(ctx context.Context, p *wire.EditorQueryParams) (found []tool.Found, err error) {
 	add := func(at wire.EditorLocation, f tool.Found) bool {
 		f.Path, _ = workspace.FilePath(at.URI)

@@ -21,6 +21,8 @@ import (
 // read meanwhile.
 // After an error the connection has no daemon, and the client may send another
 // initialize.
+// The order matters: the encoding must be set before anything has positions, and the daemon is built for folders
+// that are known.
 func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (*protocol.InitializeResult, error) {
 	if err := h.takeCapabilities(p); err != nil {
 		return nil, err
@@ -80,6 +82,8 @@ func (h *Handlers) initialize(_ context.Context, p *protocol.InitializeParams) (
 
 // takeCapabilities reads what the client can do. Ours may come in
 // capabilities.experimental.agents or in initializationOptions.agents.
+// plain is a client that knows only LSP: it has our capabilities in neither place. The
+// error is bad params with the path.
 func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 	h.plain, h.writes = true, p.Capabilities.TextDocument != nil
 	h.language.SetClient(p.ClientInfo, p.Capabilities)
@@ -155,6 +159,8 @@ func (h *Handlers) observe() {
 
 // sessionHealth is told that a session's log cannot be written any more, and
 // with nil that it can again. The person hears of the first.
+// unhealthy has a sentence for each session that cannot be written. A session that fails
+// in another way is not told again.
 func (h *Handlers) sessionHealth(session string, err error) {
 	h.mu.Lock()
 	before, now := h.unhealthy[session], ""
@@ -171,6 +177,9 @@ func (h *Handlers) sessionHealth(session string, err error) {
 }
 
 // trustRead is told that the records of trust may be others than before.
+//
+// Which folders they are about is not known, so every agent that comes with one is told as
+// changed.
 func (h *Handlers) trustRead(catalog *registry.Snapshot) {
 	var changed []string
 	for _, e := range catalog.Entries() {

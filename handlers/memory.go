@@ -49,6 +49,9 @@ func (h *Handlers) listMemory(ctx context.Context, _ struct{},
 
 // memories returns the store of an id or, without one, those of the workspace or all, and
 // what keeps others from being read.
+//
+// A store that cannot be read is a problem and does not keep the others from being listed;
+// one that was asked for by its id is the error.
 func (h *Handlers) memories(ctx context.Context, id string, all bool) (stores []memory.Stored,
 	problems []string, err error) {
 	if id != "" {

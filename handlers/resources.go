@@ -25,6 +25,8 @@ var resourceForm = regexp.MustCompile(`(?:^|[\s(])(@([A-Za-z0-9_-]+):([A-Za-z][A
 
 // resourcesIn returns the resources that a text names, of servers that there are.
 // Each is named once, with its @, in the order of the text.
+// Marks at the end of a sentence are no part of one. A server that there is not makes no
+// resource: the text stays as it is.
 func (h *Handlers) resourcesIn(text string) []string {
 	if h.daemon.MCP == nil || !strings.Contains(text, "://") {
 		return nil
@@ -58,6 +60,7 @@ func (h *Handlers) resourcesOf(ctx context.Context, folder string,
 // resources reads the resources among references, all at once; others are left out.
 // What cannot be read until ctx ends is named with the reason.
 // The blocks are by reference. The only error is bad params, for too many.
+// The text of a server is foreign: start taints the run for it.
 func (h *Handlers) resources(ctx context.Context, folder string,
 	references []string) (map[string]activity.ContentBlock, error) {
 	var refs []string

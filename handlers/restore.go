@@ -61,6 +61,7 @@ func (p person) Restore(ctx context.Context, path, base string, to *agents.Conte
 // Bytes that were kept are written as they are; a text alone gets the charset of
 // the file that is there. A file that is to be gone and is gone already is
 // fault.Stale, unless nothing was expected.
+// Links are made as links, with what they lead to as their bytes.
 func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspace.Digest, to *agents.Content) error {
 	disk, err := h.disk(path)
 	if err != nil {

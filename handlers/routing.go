@@ -92,6 +92,9 @@ func noSetting(key string) error {
 
 // configValue returns a setting as a client is sent it, with where it comes from: a
 // file and a line, or a variable of the environment.
+//
+// Passwords in addresses are taken out before credentials are looked for, since a plain
+// word is none to the mask.
 func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 	if text, ok := e.Value.(string); ok {
 		if u, err := url.Parse(text); err == nil && u.User != nil {
@@ -114,6 +117,8 @@ func (h *Handlers) configValue(e workspace.Effective) wire.ConfigValue {
 
 // prepareRouting has the rules of routing compiled for the newest catalog, and findings
 // about overlapping agents made, beside everything else. It never waits.
+//
+// routing holds one value at most.
 func (h *Handlers) prepareRouting() {
 	select {
 	case h.routing <- struct{}{}:
@@ -122,6 +127,8 @@ func (h *Handlers) prepareRouting() {
 }
 
 // followRouting compiles whenever it is due, until the connection ends.
+//
+// One goroutine does it, so that two catalogs are not compiled at once.
 func (h *Handlers) followRouting() {
 	for {
 		select {

@@ -29,6 +29,8 @@ const (
 // that is shown, whose text counts when it is saved (spec 2.6). Saved or closed
 // as it was, it declines, as does an editor that shows no files.
 // It blocks until then, or until ctx ends. The file is removed in every case.
+// A text on disk that changed has to be the same at two looks before it counts; what the
+// client itself says was saved counts at once.
 func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question) (tool.Answer, error) {
 	declined := tool.Answer{Action: "decline"}
 	if !d.h.shows {
@@ -101,6 +103,8 @@ func readScratch(path string) (string, error) {
 
 // answerIn returns what the person wrote: what stands below the line, or what
 // they left instead of it all.
+//
+// Without the line, lines of the question are taken out by their text.
 func answerIn(text, asked string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if _, below, ok := strings.Cut(text, scratchEnd); ok {

@@ -75,6 +75,8 @@ func (h *Handlers) commandRunOnSelection(ctx context.Context, s *workspace.Snaps
 
 // selectionArguments reads the arguments of agentls.runOnSelection in either
 // form.
+//
+// Arguments that are null are left out.
 func selectionArguments(p *protocol.ExecuteCommandParams) (*selected, error) {
 	run := &selected{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {

@@ -81,6 +81,7 @@ const (
 // showLogin puts the page for a login before the person, whole. Only they open it.
 // The error is that they cancelled it, or that of asking them; a client that can show
 // nothing is sent the address as a message.
+// The address is shown word for word, so that the person can see where they log in.
 func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
 	text := fmt.Sprintf("To log in at the MCP server %s, open this page in your browser:\n\n%s\n\nWhat you allow there goes to %s.", p.Server, p.Address, tool.Escape(p.Token))
 	if h.shows {
@@ -126,6 +127,7 @@ func (h *Handlers) logoutServer(ctx context.Context, _ struct{},
 // none is named, and "" where there is none.
 // The errors are fault.Unavailable where the daemon has no servers, and fault.NotFound for
 // another folder.
+// The folder must be named as the workspace has it, in its canonical form.
 func (h *Handlers) serverFolder(named string) (string, error) {
 	if h.daemon.MCP == nil {
 		return "", fault.New(fault.Unavailable, "handlers.servers", "there are no MCP servers here")

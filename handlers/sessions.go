@@ -114,6 +114,8 @@ func (h *Handlers) deleteSession(ctx context.Context, _ struct{}, p *wire.Sessio
 // forgets how far that was: what has its name later may count from 1.
 // It runs between the closing of the log and the answer. If ctx ends before,
 // what has not been sent is left out.
+// Both streams of the session are waited for: the one that is sent, and the one for a
+// client that is not sent any.
 func (h *Handlers) dismiss(ctx context.Context, session string) {
 	for _, told := range []bool{true, false} {
 		name := stream{session, told}
@@ -164,6 +166,8 @@ func (h *Handlers) setApproval(ctx context.Context, _ struct{},
 
 // compress serves agents/session/compress.
 // It asks a model, so it takes as long as that.
+// Where a folder's trust or a review keeps the agent from being used, the person is asked,
+// and it is tried once more.
 func (h *Handlers) compress(ctx context.Context, _ struct{},
 	p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
 	if _, err := h.catalog(ctx); err != nil {

@@ -36,6 +36,8 @@ type testJob struct {
 // jobs returns the tests that a request means. The error says why none may run.
 // fault.Invalid is a file of tests that has problems, fault.NotFound that there are no
 // such tests, and fault.Denied a folder that is not trusted.
+// A file with problems keeps all tests from running, unless the tests of one agent were
+// asked for and it has none.
 func (h *Handlers) jobs(ctx context.Context, a *language.Query, p *wire.TestRunParams) (jobs []testJob, err error) {
 	files, agent, err := a.TestsOf(ctx, wire.MethodTestRun, p.URI)
 	if err != nil {
@@ -167,6 +169,7 @@ type testRun struct {
 
 // run runs one test and tells what came of it.
 // A test that the end of ctx cut short has no result.
+// Failures are masked before anybody is told, and become findings in finish.
 func (r *testRun) run(ctx context.Context, i int, job testJob) {
 	if ctx.Err() != nil {
 		return
@@ -203,6 +206,8 @@ func (r *testRun) run(ctx context.Context, i int, job testJob) {
 }
 
 // finish adds the results up, and shows what failed as findings.
+//
+// The error is ctx's: tests that were cancelled leave the findings as they were.
 func (r *testRun) finish(ctx context.Context, jobs []testJob) (*wire.TestRunResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -50,6 +50,8 @@ func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionP
 
 // spans returns what a session's log says of what took time, without what looks like a
 // credential.
+//
+// The session's log is read whole.
 func (h *Handlers) spans(session string) ([]*trace.Span, error) {
 	log, err := h.daemon.Agents.Timeline(session)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // Markdown. It is a view of the log. session is its name, "" for the default one.
 // It reads the log page by page, so a long session needs no more memory than its text. The text
 // is not masked.
+// An event that cannot be read is left out.
 func transcript(log *activity.Log, session string) (string, error) {
 	var b strings.Builder
 	if session == "" {

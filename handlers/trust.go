@@ -47,6 +47,8 @@ func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (
 }
 
 // trustPath returns the canonical path that a request about trust names.
+//
+// The folder need not be there: trust can be taken back from one that is gone.
 func trustPath(method, name string) (string, error) {
 	path, ok := folderPath(name)
 	if !ok {
@@ -98,6 +100,7 @@ func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\
 // the folder, seen from that of its record.
 // An item has the state "new" or "changed" where it waits for a review, and none
 // otherwise.
+// Where an item waits its text and digest are those of Pending, which was read later.
 func (h *Handlers) listBrought(ctx context.Context, r *wire.TrustGetResult, folder, below, file string,
 	texts bool) error {
 	brings, err := h.daemon.Reviews.Brings(ctx, folder)
@@ -151,6 +154,9 @@ func isAgentFile(path string) bool {
 }
 
 // agentRoot returns the folder whose agent file a path is.
+//
+// Agent files lie in .gemini/agents, three steps below. It is only right for a path that
+// is one.
 func agentRoot(path string) string { return filepath.Dir(filepath.Dir(filepath.Dir(path))) }
 
 // approveFile approves an agent file of a trusted folder as it is now.

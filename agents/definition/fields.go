@@ -17,6 +17,8 @@ const maxGuesses = 50
 // fields reads the front-matter's keys.
 // Of a key that is there twice the first counts: the second was left out when the tree was
 // made.
+// Keys are read in the order of the file. What needs another key is put into late and done
+// at the end, in the same order; finish comes after that.
 func (r *reader) fields(root *node) {
 	r.root = root
 	if n := root.get("name"); n != nil && n.kind == str {
@@ -36,6 +38,8 @@ func (r *reader) fields(root *node) {
 }
 
 // field reads a key of ours, or of another tool's that means the same.
+// In another tool's file a key of ours counts only in the shape that it has with us; else
+// it is that tool's, with a hint.
 func (r *reader) field(k *key, v *node) bool {
 	if r.Dialect != Agentls && v.kind != null && !shapedAsOurs(k.name, v) {
 		r.report("agent/dialect", Hint, k.start, k.end,
@@ -202,6 +206,8 @@ func (r *reader) modelFields(k *key, v *node) bool {
 }
 
 // limitField reads how an agent runs, and for how long.
+// Two spellings of one limit are no conflict: both are read, and the smaller number
+// counts.
 func (r *reader) limitField(k *key, v *node) bool {
 	switch k.name {
 	case "run":
@@ -226,6 +232,7 @@ func (r *reader) limitField(k *key, v *node) bool {
 
 // again reports whether a field was given before under another key; the first
 // counts then, and a hint says so.
+// It must be called once for each key that is read, since it also notes the key.
 func (r *reader) again(field string, k *key) bool {
 	for _, s := range r.seen {
 		if s.field == field && s.key != k.name {
@@ -251,6 +258,9 @@ func (r *reader) reportTwice(field, written string, k *key) {
 }
 
 // nearest is the func of that name, for as many names as a file gets guesses.
+//
+// Each call counts, whether anything was found: to look for a name costs as much either
+// way.
 func (r *reader) nearest(name string, names []string) string {
 	if r.guesses++; r.guesses > maxGuesses {
 		return ""
@@ -263,6 +273,8 @@ func (r *reader) nearest(name string, names []string) string {
 //
 // In a file of ours a key that is surely a known one, misspelt, is an error of the
 // file, as is any unknown key of tools: it may have been meant to restrict the agent.
+// Keys of other tools that restrict nothing are a hint in our files too.
+// TestASlipInAKeyIsAnError and TestOtherWordsAreNotMisspelt hold where the border lies.
 func (r *reader) unknown(k *key, parent, under string) {
 	meant := r.nearest(k.name, KeysUnder(under))
 	severity, effect := Hint, " and has no effect"
@@ -332,6 +344,7 @@ func (r *reader) kindField(v *node) {
 }
 
 // scopeField checks scope against the file's place, which is what counts.
+// It waits for the name (late), since a router may have another scope than its place.
 func (r *reader) scopeField(v *node) {
 	var scope string
 	if !r.stringField(v, "scope", &scope) {
@@ -420,6 +433,8 @@ func (r *reader) modelField(v *node) {
 
 // resolveModel gives a model's name its id. What another dialect's file names
 // and we cannot run is left out with a hint (spec 1.7).
+// In a file of ours an unknown name is kept, so that the run says which model is not
+// there. false leaves the model as it is by default.
 func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 	if name == "inherit" || name == "auto" {
 		return name, true

@@ -57,6 +57,9 @@ func Apply(text string, edits []Edit) string {
 
 // fixer is one problem with the file that it is in.
 // It is used for one problem.
+//
+// The fixes go by the problem's code and, where one code has several meanings, by the
+// words of its message; TestFixes holds the two together.
 type fixer struct {
 	*Tree
 	index   *Index
@@ -165,6 +168,7 @@ func (f *fixer) rewriteName() {
 }
 
 // fixField offers the key that was meant, or to remove one that says nothing.
+// Nothing is removed where a key may be meant: only what is there twice goes.
 func (f *fixer) fixField() {
 	if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
 		if in.Get(f.problem.Meant) == nil { // else it would be there twice
@@ -223,6 +227,7 @@ func (f *fixer) edit(s Span, text string) Edit { return Edit{f.index.Range(s), t
 
 // replace offers another text in the place of the problem's, in quotes where YAML
 // needs them.
+// The quotes of the old text are kept where it had some.
 func (f *fixer) replace(text string, sure bool) {
 	written := YAMLText(text)
 	if old := f.Text[f.span.Start:f.span.End]; old != "" && written == text &&
@@ -234,6 +239,8 @@ func (f *fixer) replace(text string, sure bool) {
 
 // missing offers a field that is not there, with the value that counts without
 // it.
+// A name is not sure, as it changes what the agent is called; kind and title only say what
+// counts already.
 func (f *fixer) missing() {
 	if f.Root == nil {
 		return
@@ -323,6 +330,8 @@ func (f *fixer) remove(sure bool) {
 }
 
 // placeholder offers the input that is missing, and the text itself.
+//
+// Without inputs the finding is a hint, and nothing is offered.
 func (f *fixer) placeholder() {
 	text := f.Text[f.span.Start:f.span.End]
 	name := strings.TrimSuffix(strings.TrimPrefix(text, "${"), "}")
@@ -342,6 +351,9 @@ func (f *fixer) placeholder() {
 }
 
 // anchor offers to take an anchor away that no alias leads to.
+//
+// An anchor that stands before a key is left, as what it names cannot be told from the
+// line.
 func (f *fixer) anchor() {
 	name, is := strings.CutPrefix(f.Text[f.span.Start:f.span.End], "&")
 	if i := strings.IndexAny(name, " \t,[]{}"); i >= 0 {
@@ -362,6 +374,9 @@ func (f *fixer) anchor() {
 
 // allow offers to write a plain list of tools as tools.allow, where its names
 // mean the same there.
+//
+// A list with a name that is not known here is left alone: as tools.allow that would be an
+// error.
 func (f *fixer) allow() {
 	list := f.Root.Get("tools")
 	if list == nil || list.Kind != List || list.Span != f.span || len(list.Strings()) != len(list.Items) {

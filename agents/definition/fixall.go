@@ -15,6 +15,7 @@ const maxRounds = 16
 // has not.
 // src.Data is not changed. It parses the text at most 64 times, so it takes that
 // many times what Parse does for a file with many findings.
+// TestFixAllSaysTheSame holds that the definition stays the same.
 func FixAll(src Source) string {
 	text := string(src.Data)
 	d, tries := Parse(src), maxTries
@@ -34,6 +35,9 @@ func FixAll(src Source) string {
 
 // sure returns the fixes of problems that are sure, without those that concern a
 // part of the text that one before them does.
+//
+// Of two fixes for one place the first problem's is taken; the other has its turn in the
+// next round.
 func sure(path, text string, problems []Problem) []Fix {
 	tree, _ := ReadTree(path, text)
 	index := NewIndex(text)
@@ -77,6 +81,8 @@ const maxTries = 64
 // apply applies fixes to the text that d was parsed from, and parses what comes
 // of it, if there are tries left. Where all together are worse, it applies a part
 // of them that is not; where there is none, text and d are returned.
+// The fixes are halved until one part does no harm, so that one bad fix does not keep the
+// others from being made.
 func apply(src Source, text string, d *Definition, fixes []Fix, tries *int) (string, *Definition) {
 	if *tries--; *tries < 0 {
 		return text, d

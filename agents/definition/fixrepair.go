@@ -8,6 +8,9 @@ import (
 )
 
 // repair writes properly what was read only after a repair.
+//
+// A repair of several lines is offered and not sure. What is
+// written comes from splices, the same code that repaired the text for reading.
 func (f *fixer) repair() {
 	old := f.Text[f.span.Start:f.span.End]
 	fix := Fix{Title: "Put it in quotes", Sure: !strings.ContainsAny(strings.TrimSpace(old), "\n\r")}

@@ -90,6 +90,7 @@ const AuthorityAdvice = "remove the field, and limit the agent with tools.allow 
 
 // authority records a restriction that cannot be honoured (agent/authority): the
 // file loads, a run is refused.
+// The severity is a warning since the file itself is fine where it comes from.
 func (r *reader) authority(k *key, reason string) {
 	r.Authority = append(r.Authority, reason)
 	r.report("agent/authority", Warning, k.start, k.end,
@@ -118,6 +119,8 @@ func (r *reader) permissionMode(k *key, v *node) {
 }
 
 // hooks reads Claude Code's hooks. Those before a tool may refuse it.
+//
+// All other hooks are a hint.
 func (r *reader) hooks(k *key, v *node) {
 	if v.kind != mapping {
 		if v.kind != null {
@@ -140,6 +143,9 @@ func (r *reader) hooks(k *key, v *node) {
 // permission reads opencode's permissions: allow has no effect, ask adds to what
 // is always asked, deny denies. A rule by argument counts for the whole tool,
 // the strictest first.
+//
+// What is not understood is authority, so that the agent does not run with more than its
+// author meant.
 func (r *reader) permission(k *key, v *node) {
 	switch v.kind {
 	case null:
@@ -164,6 +170,8 @@ func (r *reader) permission(k *key, v *node) {
 }
 
 // rules reads the rules by argument of one tool.
+//
+// Any word but allow and ask counts as deny.
 func (r *reader) rules(name listed, v *node) {
 	strictest := "allow"
 	for i := range v.items {
@@ -185,6 +193,8 @@ func (r *reader) rules(name listed, v *node) {
 }
 
 // rule applies one permission.
+//
+// An unknown tool with ask or deny is authority too: nothing here could ask about it.
 func (r *reader) rule(name listed, v *node, verdict string) {
 	if verdict == "allow" {
 		return

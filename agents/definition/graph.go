@@ -28,6 +28,8 @@ const (
 // graphField reads graph.
 // The graph is checked as a whole only where each part could be read: else one slip would
 // be told many times.
+// Findings of package graph are put at the field that they name, else at the node, edge or
+// key, else at the whole graph. TestGraphFindings has the cases.
 func (r *reader) graphField(v *node) {
 	if !r.shape(v, "graph", mapping) || r.Dialect != Agentls {
 		return
@@ -83,6 +85,9 @@ func (g *Graph) nodeNames() []string {
 }
 
 // entries reads a list of objects, and reports whether it is one that is not too long.
+//
+// entry is not called any more behind the first entry that is no object, since the graph
+// is not checked then.
 func (r *reader) entries(v *node, field string, most int, entry func(i int, v *node)) bool {
 	if v.kind == null {
 		return true
@@ -168,6 +173,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 }
 
 // graphTool makes the name of a node's tool canonical, and reports one that there is not.
+// One that is not known stays as it is written: its node fails when it is reached.
 func (r *reader) graphTool(v *node, name *string) {
 	if strings.ContainsAny(*name, "*?") {
 		r.at(v, "agent/graph", Error, "A node calls one tool, and %s stands for several; name one.", *name)

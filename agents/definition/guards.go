@@ -64,6 +64,8 @@ func (r *reader) guardrailsField(v *node) {
 
 // guard reads one guard, by the names that its keys have under a path. unnamed is what
 // it is called where it has no name.
+// A guard with something wrong in it stays in the list: whoever runs it has to refuse, and
+// leaving it out would let everything pass. Names that are there twice get a number.
 func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string) {
 	g := Guard{Range: r.text.span(v.start, v.end), Policy: Reject}
 	if n := v.get("name"); n != nil && n.kind == str {
@@ -141,6 +143,8 @@ var bounds = []struct{ of, least, most string }{
 }
 
 // crossingBounds says which bounds of a schema of one type leave nothing between them; "" for none.
+//
+// Only a schema with one type is looked at.
 func crossingBounds(v *node) string {
 	of := v.get("type")
 	if of == nil || of.kind != str {

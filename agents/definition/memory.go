@@ -31,6 +31,8 @@ const DefaultTopK = 5
 
 // memoryField reads the long-term part of memory, whose types [reader.byTable] has checked.
 // Memory stays nil where it is off, or where what the file asks for is not there.
+// long_term is read first, so that what stands in memory itself counts
+// before it.
 func (r *reader) memoryField(v *node) {
 	if v.kind != mapping {
 		return
@@ -65,6 +67,8 @@ func (r *reader) memoryField(v *node) {
 }
 
 // readMemory takes over what an object says of the memory.
+//
+// A number that is out of range leaves what was there.
 func (r *reader) readMemory(m *Memory, v *node, path string) {
 	for name, to := range map[string]*string{
 		"type": &m.Kind, "backend": &m.Backend, "scope": &m.Scope, "index_name": &m.Index, "embedding_model": &m.Model,

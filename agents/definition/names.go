@@ -50,6 +50,7 @@ func oddest(name string) string {
 
 // given reports whether what a misspelt key k, under a path of the table, may have
 // meant stands beside it, in any spelling.
+// Two spellings of one field are the same field.
 func (r *reader) given(k *key, under, meant string) bool {
 	if r.root == nil {
 		return false

@@ -38,6 +38,8 @@ func NativeTools(d Dialect) []string {
 
 // foreignUnknown reports a name in another tool's list of tools that nobody knows,
 // and what may have been meant, in that tool's spelling.
+// outcome is what becomes of the entry, as "left out". In a file of ours that is an error,
+// since the list was written for us.
 func (r *reader) foreignUnknown(name listed, outcome string) {
 	var names []string
 	if r.guesses < maxGuesses {

@@ -86,6 +86,8 @@ func (n *node) object() map[string]any {
 
 // resolve gives a plain scalar the type that YAML 1.2's core schema gives it.
 // It reports false where it is not sure, which only the fast reader may meet.
+// Where it is sure it agrees with the YAML parser (FuzzFastIsExact). Signs and dots at the
+// start are left to the parser: +1, -.5 and .inf are numbers there.
 func resolve(n *node) bool {
 	s := n.text
 	n.kind, n.plain = str, true
@@ -125,6 +127,7 @@ func resolve(n *node) bool {
 
 // resolveNumber decides about a scalar that starts with a digit: plain decimal
 // numbers and texts that cannot be numbers; it is not sure of anything else.
+// More than 15 digits are left to the parser, as a float64 may not hold them.
 func resolveNumber(n *node) bool {
 	s := n.text
 	value, scale, digits := 0.0, 1.0, 0

@@ -30,6 +30,8 @@ func (s *source) toFile(n *node) {
 }
 
 // searchLine returns the index of the line that holds off.
+//
+// lines is ascending and not empty.
 func searchLine(lines []int, off int) int {
 	low, high := 0, len(lines)
 	for high-low > 1 {
@@ -58,6 +60,7 @@ func (s *source) offset(at *token.Position) int {
 // most the start of the next line.
 // It goes on from the last place that was asked for, since the parser's places
 // mostly come in order.
+// Without that a line as long as the file would be counted from its start for each token.
 func (s *source) columnAt(at *token.Position) int {
 	line, column := s.lineOf(at), max(at.Column-1, 0)
 	end := len(s.text)

@@ -20,6 +20,9 @@ const schemaURL = "agent:///schema.json"
 // schema checks a JSON Schema 2020-12 and returns it as JSON, its members in the
 // file's order. What is not one is agent/schema at the value; a $ref that leads
 // out of the schema is refused, and nothing is ever fetched.
+// It is counted before it is compiled, since the library's time may grow with the square
+// of what a schema has. TestCostlySchemasSayWhatCosts and TestHonestSchemasAreRead hold
+// the limits from both sides.
 func (r *reader) schema(v *node, field string) (json.RawMessage, bool) {
 	if v.kind != mapping && v.kind != boolean {
 		r.at(v, "agent/schema", Error, "%s must be a JSON Schema: an object or a boolean, not %s.",
@@ -96,6 +99,9 @@ const (
 )
 
 // parts counts what of a schema comes to be compiled.
+//
+// schemas, pointers, ids, anchors and steps are what the limits above are about; r.spent
+// is shared with the other schemas and patterns of the file.
 type parts struct {
 	r        *reader
 	root     *node
@@ -125,6 +131,7 @@ func partsOf(r *reader, root *node) *parts {
 var plainRef = regexp.MustCompile(`^#(/(\$defs|definitions)/[^/]+)?$`)
 
 // fits reports whether a schema may be compiled, and says why not.
+// The finding is at the whole schema and says which limit is passed and what to change.
 func (p *parts) fits(field string) bool {
 	p.links(p.root)
 	if !p.add(p.root, aSchema, 0) {
@@ -182,6 +189,8 @@ func (p *parts) links(v *node) {
 
 // add counts a part and what is in it, and checks its patterns. Pointer is how long its
 // JSON pointer is.
+// Where a reference may lead anywhere (anywhere) values count as schemas too. It stops at
+// the first pattern that may not be compiled, which is reported already.
 func (p *parts) add(v *node, in inside, pointer int) bool {
 	if (in == aValue || in == unknown) && !p.anywhere {
 		return true
@@ -249,6 +258,9 @@ func (p *parts) pattern(text string, at *node, in inside) bool {
 
 // regexp stands in for a pattern: [regexp.Compile] refuses just what does not parse,
 // and here nothing is matched.
+//
+// It is the engine that the library is given, so that no pattern is compiled while a file
+// is only read.
 func (p *parts) regexp(text string) (jsonschema.Regexp, error) {
 	known, ok := p.patterns[text]
 	if !ok {
@@ -270,6 +282,8 @@ func (u unmatched) String() string { return string(u) }
 func (unmatched) MatchString(string) bool { return false }
 
 // compile compiles a schema as draft 2020-12, with patterns in the place of its own.
+//
+// A panic of the library is an error.
 func compile(document any, patterns jsonschema.RegexpEngine) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -297,6 +311,9 @@ func (noLoader) Load(url string) (any, error) {
 
 // remoteRef returns the first $ref, $dynamicRef or $schema that leads anywhere but into
 // the schema or to a known draft.
+//
+// It is asked before anything is compiled. A reference inside a value is found by noLoader
+// at the latest.
 func remoteRef(v *node, in inside) *node {
 	if in == aValue {
 		return nil // should a $ref lead here, noLoader refuses what this one would load

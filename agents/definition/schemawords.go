@@ -13,6 +13,8 @@ import (
 )
 
 // schemaFault says what is wrong with a schema and what to do, as a clause.
+//
+// The library's own texts name its URL of the schema and are not for people.
 func schemaFault(err error) string {
 	if regex, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
 		return fmt.Sprintf("the pattern %s does not compile; patterns have RE2's syntax", regex.Regex)

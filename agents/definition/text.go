@@ -10,6 +10,9 @@ import (
 
 // text is a file's text with its line starts, found as far as they were asked
 // for.
+//
+// It is used by one goroutine: position changes lines and the last answer. Index makes a
+// copy for each question.
 type text struct {
 	src   string
 	lines []int // offsets of line starts, all up to the last of them
@@ -40,6 +43,8 @@ func lineStarts(src string) []int {
 
 // position returns the place of a byte offset; one outside the text is moved to
 // its nearest end. A byte that is no UTF-8 counts as one unit.
+//
+// Characters are counted in UTF-16, as LSP has it unless it is agreed otherwise.
 func (t *text) position(off int) Position {
 	off = max(0, min(off, len(t.src)))
 	if len(t.lines) == 0 {

@@ -12,6 +12,8 @@ import (
 
 // toolsField reads tools: ours is an object, other tools' a list, a text with
 // commas, or an object of switches.
+// In another tool's file an empty value is no tools, which is the strict reading; in ours
+// it is as if the field were not there.
 func (r *reader) toolsField(v *node) {
 	switch {
 	case v.kind == null:
@@ -132,6 +134,8 @@ func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) 
 
 // allowForeign reads another tool's list of allowed tools. A list that maps to
 // nothing is no tools.
+//
+// It waits for the other keys (late), as the file's own servers decide what mcp_a_b means.
 func (r *reader) allowForeign(v *node) {
 	r.Tools.Given = true
 	names, outcome := r.words(v, "tools"), "left out"
@@ -196,6 +200,7 @@ func (r *reader) denyForeign(v *node, field string) {
 }
 
 // deny denies all that can do what another tool's name does.
+// What cannot be denied in part is denied altogether.
 func (r *reader) deny(name listed) {
 	t := translate(name.name, r.Dialect, r.declared)
 	switch {
@@ -219,6 +224,8 @@ func (r *reader) deny(name listed) {
 
 // switchTools reads opencode's object of switches. Its own * is the default of
 // the others.
+//
+// A switch that is off denies also where the default is off.
 func (r *reader) switchTools(v *node) {
 	all := true
 	if star := v.get("*"); star != nil && star.kind == boolean {
@@ -286,6 +293,8 @@ func (r *reader) mcpField(v *node) {
 
 // subagentsField adds subagents, each once, with their places as long as they are this
 // field's.
+// The names of another tool's file become slugs, as the agents' own names do. Places are
+// kept only as long as there is one for each name.
 func (r *reader) subagentsField(v *node, field string) {
 	r.limited = true
 	seen := make(map[string]bool)
@@ -379,6 +388,9 @@ func (r *reader) subagentsAndServers() {
 }
 
 // onlySafe leaves only tools that read (permissionMode: plan).
+//
+// Tools that the list has besides are gone, and no finding says so but the hint at the
+// mode.
 func (r *reader) onlySafe() {
 	if !r.readOnly {
 		return

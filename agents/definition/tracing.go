@@ -4,6 +4,9 @@ import "slices"
 
 // tracing reads the field of that name, after its keys were checked. Where traces are
 // sent, and whether with content, only a file of the person's own says.
+//
+// A project's file may say less, as to switch traces off, but not send anything away: that
+// is the person's own decision.
 func (r *reader) tracing(v *node) {
 	if v.kind != mapping || r.Dialect != Agentls {
 		return

@@ -10,6 +10,7 @@ import (
 )
 
 // trimSmartQuotes takes typographic quotes around a plain text for quotes.
+// It changes the node and leaves a warning; the fix writes straight quotes.
 func (r *reader) trimSmartQuotes(v *node) {
 	if v.kind != str || !v.plain || len(v.text) < 6 || v.text[0] != 0xE2 {
 		return
@@ -66,6 +67,7 @@ func (r *reader) oneOf(v *node, field, format string, args ...any) {
 
 // loose makes a text of another scalar in another tool's file, where types are
 // not strict. It reports whether v may be read at all.
+// The node becomes a string of what is written there.
 func (r *reader) loose(v *node) bool {
 	if v.kind == null {
 		return false
@@ -77,6 +79,7 @@ func (r *reader) loose(v *node) bool {
 }
 
 // stringField reads a string; an empty value leaves what is there.
+// It reports whether to was set.
 func (r *reader) stringField(v *node, field string, to *string) bool {
 	if !r.loose(v) {
 		return false
@@ -211,6 +214,9 @@ func (r *reader) strings(v *node, field string) []listed {
 
 // words reads a list of strings, or one text with commas between them, as other
 // tools have it. A comma inside parentheses does not count.
+//
+// Places are those of the words where the text stands in the file without escapes, and
+// else that of the whole value. TestPlacesInCommaText holds them.
 func (r *reader) words(v *node, field string) []listed {
 	if v.kind != str {
 		return r.strings(v, field)

@@ -412,6 +412,7 @@ func (c *converter) scalar(n ast.Node) node {
 // scalarEnd returns where the scalar that starts at start ends.
 // The parser tells only where a token begins, and its value without folds and
 // quotes, so the source is compared with that.
+// Where the two differ sooner than expected the end is that of what was the same.
 func (c *converter) scalarEnd(start int, tk *token.Token) int {
 	s := c.text[start:]
 	switch {

@@ -37,6 +37,9 @@ var yamlWords = []struct{ theirs, ours string }{
 // returns the offset that they are about.
 // The parser often stumbles a line or more behind the slip, so the lines around are
 // looked at for what people usually do.
+//
+// It is tried in this order: the parser's own words, the line with the offset and the one
+// before it, then the indentation. TestWhatIsSaid has the cases.
 func (s *source) explain(message string, off int) (string, int) {
 	for _, w := range yamlWords {
 		if strings.Contains(message, w.theirs) {
