@@ -98,17 +98,22 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	if conv.HasRun(p.Run) {
 		return nil, badParam("run", "is %q, which was in session %s already; choose another id", p.Run, conv.ID)
 	}
-	return s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
-		live.Note = note
+	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
 		conv.CloseCalls(live.about.ContextID()) // calls that an interrupted run left open
 		first := live.run.Begin(plan.task.input)
 		if p.decided != nil {
 			conv.Append(activity.Origin{Run: p.Run, Agent: plan.def.Name, CorrelationID: p.Run}, *p.decided, 0)
 			live.run.Charge(p.decided.Model)
-			live.Routed = p.decided.Text
 		}
 		return first, nil
 	})
+	if err == nil {
+		live.Note = note
+		if p.decided != nil {
+			live.Routed = p.decided.Text
+		}
+	}
+	return live, err
 }
 
 // planned is what a run is made of, before it is in a session. It is not changed once
