@@ -116,6 +116,8 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 }
 
 // nest is where an agent's file goes.
+//
+// It is found from a request and does not change.
 type nest struct {
 	dir    string // of the agents, absolute
 	folder string // the workspace folder, canonical; "" for a global agent
@@ -200,6 +202,9 @@ func free(s *workspace.Snapshot, path string, force bool) error {
 
 // besides says which other agents of the name there are, and what becomes of
 // them.
+//
+// The person's own folder of agents needs no trust, also where it is open as a workspace
+// folder.
 func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []string {
 	notes := others(catalog, to, name)
 	own := workspace.CanonicalPath(to.dir) == workspace.CanonicalPath(filepath.Join(h.daemon.Knowledge.Home,
@@ -214,6 +219,8 @@ func (h *Handlers) besides(catalog *registry.Snapshot, to nest, name string) []s
 // It writes through the editor where the file is open there and the editor takes
 // edits, or where the editor can create files, else on the disk, and never through
 // a link.
+// Links are refused before anything is asked of the editor. A file that somebody made
+// since free looked is fault.Invalid, unless it is empty or to be replaced.
 func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made agentfile.Made, force bool,
 	label string) error {
 	disk, name, err := to.disk(filepath.Base(made.Path))
@@ -258,6 +265,8 @@ func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made ag
 // disk opens what the file's folder lies in: the workspace folder, out of which
 // no link leads, or the person's own folder of agents, wherever it leads.
 // The caller closes it.
+// base may be "": then name is the folder of agents in the disk. The person's folder is
+// made where it is missing, for them alone.
 func (to nest) disk(base string) (d *workspace.Disk, name string, err error) {
 	if to.folder != "" {
 		d, err = workspace.OpenDisk(to.folder)
@@ -329,6 +338,9 @@ func (h *Handlers) makeInEditor(ctx context.Context, disk *workspace.Disk, name 
 
 // refusal returns why the editor did not do something to a file, nil where it
 // says that it did.
+//
+// The kinds are fault.Unavailable for an editor that did not answer and fault.Denied for
+// one that refused.
 func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err error) error {
 	switch {
 	case err != nil:
@@ -344,6 +356,8 @@ func refusal(op, path string, result *protocol.ApplyWorkspaceEditResult, err err
 // takeOver has the catalog know a file that the person had made, which they have
 // approved with it.
 // An approval that cannot be recorded is a note and no error: the file is there.
+// The approval has no text below it, which counts as approved: the person has just had the
+// file made.
 func (h *Handlers) takeOver(ctx context.Context, to nest, made agentfile.Made) (notes []string) {
 	if to.folder != "" && h.daemon.Reviews != nil {
 		rel, _ := workspace.Below(to.folder, made.Path) // it is below

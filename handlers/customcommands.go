@@ -51,6 +51,8 @@ func (h *Handlers) commandsIn(folder string) []command.Command {
 
 // promptsIn returns the prompts of the MCP servers of a folder by the names that they
 // are called by: server:prompt, unless a custom command has that name.
+//
+// Prompts whose names could not be typed as a command are left out.
 func (h *Handlers) promptsIn(folder string) map[string]mcp.Prompt {
 	all := make(map[string]mcp.Prompt)
 	if h.daemon.MCP == nil {
@@ -68,6 +70,8 @@ func (h *Handlers) promptsIn(folder string) map[string]mcp.Prompt {
 }
 
 // commands returns the custom commands of a folder, then those that only others have.
+//
+// Of two folders that have a name the given folder's command counts.
 func (h *Handlers) commands(folder string) []command.Command {
 	if folder == "" {
 		folder = h.Workspace.Snapshot().FirstFolder()
@@ -87,6 +91,8 @@ func (h *Handlers) commands(folder string) []command.Command {
 }
 
 // commandOf returns the custom command that a text calls, nil for none.
+//
+// A text that does not begin with a slash reads nothing from the disk.
 func (h *Handlers) commandOf(text string) *wire.CommandCall {
 	if !strings.HasPrefix(strings.TrimSpace(text), "/") {
 		return nil // the folders are not looked at for it

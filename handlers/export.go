@@ -29,6 +29,8 @@ type exports struct {
 }
 
 // exportAgents serves agents/export: the files of agents as they are on the disk.
+//
+// One that is refused keeps no other from being exported. An error is one of the request.
 func (h *Handlers) exportAgents(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ExportParams) (*wire.ExportResult, error) {
 	catalog, err := h.catalog(ctx)

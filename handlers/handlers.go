@@ -353,6 +353,9 @@ func (h *Handlers) sessionRoutes() []server.Route {
 }
 
 // captureSnapshot captures the workspace as the client knew it when it sent its request.
+//
+// It runs in the goroutine that reads messages, so later changes of documents do not count
+// for the request.
 func captureSnapshot[P any](h *Handlers) func(*P) *workspace.Snapshot {
 	return func(*P) *workspace.Snapshot { return h.Workspace.Snapshot() }
 }

@@ -20,6 +20,8 @@ import (
 const pageOfSessions = 100
 
 // listSessions serves agents/session/list. No session is opened for it.
+//
+// A cursor of another list, or one that is no cursor, is bad params.
 func (h *Handlers) listSessions(_ context.Context, _ struct{},
 	p *wire.SessionListParams) (*wire.SessionListResult, error) {
 	limit := p.Limit

@@ -300,6 +300,8 @@ func (k *checker) output() {
 }
 
 // expr checks a condition over the result. One that cannot be judged does not hold.
+//
+// It may ask for output, text, reason, turns, tools and agents. The failure shows what output and text were.
 func (k *checker) expr(text string, r activity.RunFinished, said string) {
 	var output any
 	_ = json.Unmarshal(r.Output, &output) // none is nil

@@ -142,6 +142,8 @@ func (d *Document) keys(s *schema, v *definition.Value, typed string, r definiti
 }
 
 // values returns what a text may be.
+//
+// Those of the schema come first, then suggestions, then names of agents or tools.
 func values(s *schema, r definition.Range, known Known) (items []Item) {
 	add := func(kind Kind, names ...string) {
 		for _, name := range names {

@@ -68,6 +68,9 @@ func (a Answer) short() string {
 func (m *Model) Searches(string) bool { return true }
 
 // Generate implements [model.Model].
+//
+// The text comes in one piece before the answer, as a stream would bring it. An error of
+// the case is fatal, so that the run does not try again.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {

@@ -178,6 +178,8 @@ func (k *caseCheck) choice(value, of string, path ...string) {
 }
 
 // whole checks all of a test but what it expects.
+//
+// A result needs either a text or an error, and not both.
 func (k *caseCheck) whole(c *Case) {
 	k.choice(c.Mode, "mode", "mode")
 	k.choice(c.Strategy, "strategy", "strategy")
@@ -203,6 +205,8 @@ func (k *caseCheck) whole(c *Case) {
 }
 
 // expect checks what a test expects.
+//
+// Patterns, schemas and conditions are compiled here, so that Check can rely on them.
 func (k *caseCheck) expect(e *Expect) {
 	if e.Tools != nil {
 		for i, t := range *e.Tools {

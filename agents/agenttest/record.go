@@ -62,6 +62,9 @@ type recording struct {
 }
 
 // take takes an event of the run, or of one that it led to.
+//
+// Answers of the person count only where they gave them themselves: what a time-out or a
+// closed client said is no answer in the test.
 func (r *recording) take(e activity.Event) {
 	r.agents[e.Agent] = true
 	switch b := e.Body.(type) {
@@ -95,6 +98,9 @@ func (r *recording) take(e activity.Event) {
 }
 
 // answer takes an answer of an agent's model.
+//
+// Invalid ones are left out: the run asked again, and the test has the answer that
+// counted.
 func (r *recording) answer(e activity.Event, b activity.ModelContent) {
 	if b.Invalid {
 		return

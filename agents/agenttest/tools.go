@@ -126,6 +126,9 @@ type stubbed struct {
 }
 
 // Plan implements [tool.Tool].
+//
+// With a result the plan of the real tool is kept for the policy, without what would start
+// a process or leave the machine, and its Do gives the result.
 func (t *stubbed) Plan(ctx context.Context, env *tool.Env, args json.RawMessage) (*tool.Plan, error) {
 	spec := t.Spec()
 	r := t.stubs.of(env.Call, spec.Name, args)

@@ -139,6 +139,9 @@ func (c *comparing) set(what, note string, before, after, power bool) {
 }
 
 // tools compares what is offered, tool by tool.
+//
+// A tool that one side does not have is one line with its tier; for the others only what
+// differs is told.
 func (c *comparing) tools(a, b *Explanation) {
 	before, after := offeredTools(a), offeredTools(b)
 	defer func() { c.name = "" }()
@@ -356,6 +359,8 @@ func (c *comparing) handoffs(a, b []Reference) {
 }
 
 // references compares whom or what an agent reaches, by name.
+//
+// The text of a reference does not count: it is about the circumstances.
 func (c *comparing) references(field, what string, a, b []Reference) {
 	names := func(list []Reference) []string {
 		var all []string

@@ -25,6 +25,9 @@ func Markdown(e *Explanation, maxLines int) string {
 }
 
 // hover is the whole, a line for each item.
+//
+// The order is by what a person wants to know first: whether it runs, what it costs, who
+// answers, and what it may do.
 func hover(e *Explanation) []string {
 	at := naming(e)
 	lines := []string{fmt.Sprintf("**%s** %s", plain(e.Title), span(e.Name))}

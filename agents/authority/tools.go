@@ -163,6 +163,8 @@ func (s *toolset) traceRemovals() {
 }
 
 // offers reports whether a tool is, and by which list or against which.
+//
+// A tool that is offered has the entry of the list that allows it, if there is a list.
 func (s *toolset) offers(name string) (bool, string, Origin) {
 	if _, is := slices.BinarySearch(s.left, name); !is {
 		for _, takes := range s.stages {
@@ -224,6 +226,8 @@ func (s *toolset) denial(entry string) Origin {
 func quote(entry string) string { return fmt.Sprintf("%q", tool.Escape(entry)) }
 
 // open is what the lists say of tools that are not registered.
+//
+// Globs are always among them, as each may be about a tool that comes later.
 func (s *toolset) open() Open {
 	known := make(map[string]bool, len(s.all))
 	for _, t := range s.all {

@@ -218,6 +218,9 @@ func (x *explainer) confirmation() {
 func list(names []string) []string { return append([]string{}, names...) }
 
 // references are what the file names outside of it.
+//
+// It comes after the tools: a reference is only reached if the tool that leads there is
+// offered.
 func (x *explainer) references() {
 	x.serverReferences()
 	known := func(name string) bool { return name != x.def.Name && x.in.ByName[name] != nil }
@@ -249,6 +252,9 @@ func (x *explainer) references() {
 }
 
 // serverReferences are the MCP servers that the file names.
+//
+// One that is not configured is listed as not known. What a server does now is told where
+// the input says it.
 func (x *explainer) serverReferences() {
 	servers := make(map[string]Server, len(x.in.Servers))
 	for _, s := range x.in.Servers {
@@ -294,6 +300,8 @@ func (x *explainer) subagentReferences(known func(name string) bool) {
 }
 
 // memoryReferences are what the agent remembers, and the memory files behind its prompt.
+//
+// A memory that the file asks for and that has no place is shown as off.
 func (x *explainer) memoryReferences() {
 	d := x.def
 	if d.Memory != nil {

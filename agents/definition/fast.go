@@ -108,6 +108,8 @@ func suspect(text string) bool {
 }
 
 // advance goes to the next line that holds more than spaces and a comment.
+//
+// Blanks and a carriage return at its end are cut off. done is set behind the last one.
 func (q *quick) advance() {
 	for q.next < len(q.src) {
 		begin := q.next

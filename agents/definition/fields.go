@@ -406,6 +406,8 @@ func (r *reader) colorField(k *key, v *node) {
 }
 
 // modelField reads the model, or Copilot's list of them.
+//
+// The first of a list that can run here is the model, and the others are its fallbacks.
 func (r *reader) modelField(v *node) {
 	if v.kind == list && r.Dialect != Agentls {
 		for i := range v.items {

@@ -5,6 +5,8 @@ package definition
 import "strings"
 
 // reshape offers the list, or the object, that a text stands for.
+//
+// Nothing is offered for a text of several lines.
 func (f *fixer) reshape() {
 	old := f.Text[f.span.Start:f.span.End]
 	if old == "" || strings.ContainsAny(old, "\n\r") {

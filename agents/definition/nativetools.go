@@ -101,6 +101,9 @@ func respell(entry, part, meant string, last bool) string {
 }
 
 // removeWord offers to take a word out of a text of words with commas.
+//
+// It reports whether it offered that. A word that is all there is stays: without it the
+// list would be empty.
 func (f *fixer) removeWord() bool {
 	for _, name := range []string{"tools", "disallowedTools"} {
 		v := f.Root.Get(name)

@@ -255,6 +255,8 @@ func (r *reader) at(n *node, code string, severity Severity, format string, args
 }
 
 // checkBytes reports what is no text: NUL and invalid UTF-8 (SEC-120).
+//
+// Only the first wrong byte is reported.
 func (r *reader) checkBytes() bool {
 	s := r.text.src
 	if i := strings.IndexByte(s, 0); i >= 0 {

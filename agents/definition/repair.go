@@ -185,6 +185,8 @@ func (m *repairer) literal(from, end, column int) int {
 }
 
 // closing returns where the bracket that opens v closes, or -1.
+//
+// Brackets in quotes do not count. An apostrophe inside of a word begins no quote.
 func closing(v string) int {
 	depth, quote := 0, byte(0)
 	for i := range len(v) {

@@ -64,6 +64,9 @@ const (
 )
 
 // member says what the value of a key of such a part is.
+//
+// A keyword that JSON Schema does not have makes its value unknown: it is only looked into
+// where references may lead there.
 func (in inside) member(key string) inside {
 	switch {
 	case in == aValue || in == unknown:

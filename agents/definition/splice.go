@@ -82,6 +82,8 @@ func (f *fixer) keyOf(v *Value) Span {
 }
 
 // entry returns the list whose entry has the problem's place, and which it is.
+//
+// The list is nil where none has it.
 func (f *fixer) entry() (*Value, int) {
 	var look func(in *Value) (*Value, int)
 	look = func(in *Value) (*Value, int) {

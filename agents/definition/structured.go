@@ -244,6 +244,8 @@ func texts(list []listed) []string {
 }
 
 // patterns returns those of one pattern, or of a list of them, that compile.
+//
+// Those that do not compile or cost too much are reported and left out.
 func (r *reader) patterns(v *node, field string) (fine []string) {
 	add := func(n *node) {
 		if r.pattern(n) {

@@ -248,6 +248,8 @@ func (r *reader) switchTools(v *node) {
 }
 
 // confirmation reads tools.confirmation, or tool_confirmation, which adds to it.
+//
+// Names are only ever added, so two spellings of the field together ask for more.
 func (r *reader) confirmation(v *node) {
 	if !r.shape(v, "tools.confirmation", mapping) {
 		return

@@ -102,6 +102,8 @@ func CanonicalTool(name string) (string, bool) {
 }
 
 // canonicalGlob is CanonicalTool for a name with * or ?.
+//
+// Dashes for underscores are tried last, as in a name.
 func canonicalGlob(pattern string) (string, bool) {
 	if to, ok := strings.CutPrefix(pattern, "handoff_to_"); ok {
 		pattern = "transfer_to_" + to
@@ -191,6 +193,8 @@ func Nearest(name string, names []string) string { return nearest(name, names) }
 
 // nearest returns the first of names whose edit distance to name is the least
 // and 2 or less, or "". Case does not count.
+//
+// What counts as a slip spelling.Distance says.
 func nearest(name string, names []string) string {
 	best, least := "", 3
 	lower := strings.ToLower(name)

@@ -144,6 +144,9 @@ func (r *reader) floatField(v *node, field string, low, high float64) *float64 {
 }
 
 // durationField reads seconds, or a Go duration; at most a year.
+//
+// A number is seconds and may have a fraction. 0 is allowed here; limits that must be over
+// 0 check it themselves.
 func (r *reader) durationField(v *node, field string) (time.Duration, bool) {
 	const year = 366 * 24 * time.Hour
 	var d time.Duration

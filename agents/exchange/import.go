@@ -229,6 +229,8 @@ func (im *importer) tools() {
 }
 
 // runs writes limits and what is sent to the model.
+//
+// A time beyond what our format takes is shortened, which is the stricter side.
 func (im *importer) runs() {
 	var lines []string
 	if im.MaxTurns > 0 {

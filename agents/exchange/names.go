@@ -32,6 +32,8 @@ func sample(d definition.Dialect, front string) *definition.Definition {
 
 // meaning returns what an entry of another tool's list of tools allows here. It is
 // empty for a name that means nothing.
+//
+// The dialect's own parser is asked, so that this package has no second table.
 func meaning(d definition.Dialect, name string) definition.Tools {
 	if d == definition.OpenCode {
 		return sample(d, `tools: {"*": false, `+definition.YAMLText(name)+": true}").Tools
@@ -145,6 +147,9 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 }
 
 // servers adds the tools of MCP servers.
+//
+// A pattern of which a part is denied needs a tool that can deny that part, which Claude
+// Code alone can.
 func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 	lose := func(format string, args ...any) {
 		c.loss = append(c.loss, Loss{"mcp", fmt.Sprintf(format, args...), definition.Warning})
@@ -181,6 +186,9 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 }
 
 // reachable returns the patterns of tools of MCP servers that an agent has.
+//
+// A list that allows all of a server's tools gives one pattern for them; else each entry
+// that is about a server which the agent has.
 func reachable(d *definition.Definition) []string {
 	var patterns []string
 	for _, s := range d.MCPServers {

@@ -72,6 +72,9 @@ func scalar(s, indent string) string {
 }
 
 // literal writes a text after |, if YAML keeps every byte of it there.
+//
+// It refuses a text that begins with a blank or an empty line, has lines of blanks alone,
+// or characters that end a line for some readers. How many line ends the text ends with decides between |-, | and |+.
 func literal(s, indent string) (string, bool) {
 	lines := strings.TrimRight(s, "\n")
 	if lines == "" || lines[0] == ' ' || lines[0] == '\n' || lines[0] == '\t' || strings.ContainsFunc(s, special) {
@@ -123,6 +126,8 @@ func list(names []string) string {
 }
 
 // words writes names in one text, with commas, as Claude Code has them.
+//
+// Where YAML would read more into the text than that, all of it is put in quotes.
 func words(names []string) string {
 	text := strings.Join(names, ", ")
 	// A comma or bracket inside of a plain text is text, too.

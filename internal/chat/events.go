@@ -29,6 +29,9 @@ func Shows(e Event) bool {
 }
 
 // event takes what happened in a run. It draws nothing.
+//
+// Texts and thoughts of runs below are not shown, since several may speak at once; their
+// calls are. Tokens are added up over all runs, costs over those that the person started.
 func (m *screen) event(e Event) {
 	switch b := e.Body.(type) {
 	case activity.RunStarted:

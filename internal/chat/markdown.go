@@ -91,6 +91,8 @@ func indent(lines []string, first, others string) []string {
 }
 
 // list renders a list; numbers go on from the first one's.
+//
+// A tight list has no blank lines between its entries, as in the source.
 func (w *writer) list(n *ast.List, columns int) (lines []string) {
 	at := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -145,6 +147,8 @@ func (w *writer) inlines(parent ast.Node) string {
 }
 
 // inline renders one piece of a text.
+//
+// Every kind that is not known is its parts. HTML is shown as it is written.
 func (w *writer) inline(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:

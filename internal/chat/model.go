@@ -71,6 +71,8 @@ func newModel(c *Chat) *screen {
 func (m *screen) Init() tea.Cmd { return tea.Batch(m.input.Focus(), m.chat.next(time.Time{})) }
 
 // Update implements tea.Model.
+//
+// A batch of the queue is taken whole before anything of it is printed.
 func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:

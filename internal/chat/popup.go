@@ -58,6 +58,8 @@ func (p *popup) take(m completedMsg) {
 func (p *popup) close() { p.word, p.offers = "", nil }
 
 // key takes a key where the popup is open, and reports whether it was one of its.
+//
+// Enter on a word that is complete already is not taken, so that it sends the line.
 func (p *popup) key(m *screen, k tea.KeyPressMsg) (cmd tea.Cmd, taken bool) {
 	if len(p.offers) == 0 {
 		return nil, false
@@ -101,6 +103,9 @@ func (p *popup) insert(m *screen) tea.Cmd {
 }
 
 // view lists what is offered.
+//
+// The list scrolls so that the one which is chosen stays about in the middle. The first
+// column takes half of the screen at most.
 func (p *popup) view(columns int) (lines []string) {
 	from := max(0, min(p.at-offered/2, len(p.offers)-offered))
 	shown := p.offers[from:min(from+offered, len(p.offers))]

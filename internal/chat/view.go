@@ -92,6 +92,8 @@ func (m *screen) bottom() []string {
 }
 
 // working says what goes on, and how to stop it.
+//
+// Of several things that go on the last one is told.
 func (m *screen) working() string {
 	doing := "working"
 	for n := m.shown; n < len(m.items); n++ {
@@ -170,6 +172,8 @@ func dollars(usd float64) string {
 }
 
 // renderQuestion shows a step of a question: its answers below each other.
+//
+// The hint is … until keys count, so that nobody takes the question for one that listens.
 func (m *screen) renderQuestion(d *dialog) []string {
 	title := paint(bold, clean(d.title))
 	if d.more > 0 {
@@ -265,6 +269,8 @@ func (m *screen) renderTextQuestion(d *dialog) []string {
 }
 
 // newArea returns a place to type.
+//
+// Its height is set by heightOf; without a limit of its own it takes texts of any length.
 func newArea() textarea.Model {
 	area := textarea.New()
 	area.ShowLineNumbers = false

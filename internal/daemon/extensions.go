@@ -186,6 +186,9 @@ func (b *daemon) bundlesMoved() bool {
 }
 
 // bundleProblems says which bundles of a folder take no effect, and what to do.
+//
+// Bundles that wait for an approval are named in one sentence, so that many of them are
+// one problem.
 func (b *daemon) bundleProblems(folder string) []string {
 	all, err := b.listBundles(b.ctx, folder)
 	var problems, waiting []string

@@ -471,6 +471,8 @@ func withoutPrefix(before, after string) (string, string) {
 }
 
 // countHunk returns the head of a hunk for its lines.
+//
+// The starts are 1 or 0 and mean nothing: findHunk looks for the place.
 func countHunk(head string, lines []string, fresh bool) string {
 	old, added := 0, 0
 	for _, l := range lines {

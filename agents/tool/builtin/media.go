@@ -93,6 +93,9 @@ func highEfficiency(data []byte) string {
 }
 
 // sizeOfWebP returns the size that a WebP image says, 0 for none (RFC 9649).
+//
+// The three forms of the format say it at different places, the lossless one in 14 bits
+// each and one less than it is.
 func sizeOfWebP(data []byte) (width, height int) {
 	if len(data) < 30 {
 		return 0, 0

@@ -193,6 +193,8 @@ func (f *fetcher) count(now time.Time, host string) error {
 }
 
 // get asks for a page. The error is for the model.
+//
+// It follows no redirect and reads no body. What package dial refuses is CodeDenied.
 func get(ctx context.Context, transport http.RoundTripper, u *dial.URL) (*http.Response, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

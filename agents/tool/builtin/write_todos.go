@@ -64,6 +64,8 @@ func planTodos(_ context.Context, _ *tool.Env, args todosArgs) (*tool.Plan, erro
 }
 
 // doTodos returns the plan as a result, which the run tells as an event.
+//
+// The model gets counts, since it has just written the steps; the person gets the list.
 func doTodos(list []activity.Todo, count map[string]int) *tool.Result {
 	todos := append([]activity.Todo{}, list...) // never nil: an empty list removes the old one
 	if len(todos) == 0 {
