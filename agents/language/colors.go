@@ -18,9 +18,10 @@ type Color struct {
 	Blue  float64
 }
 
-// Colors returns the agent's colour, where the file gives one: at most one, also
-// by a name that another tool has for it, or written without quotes.
-// The caller owns the slice.
+// Colors returns the agent's colour, where the file gives one: at most one, also by a name
+// that another tool has for it, or written without quotes. In the last case YAML takes
+// #RRGGBB for a comment, so the place is found in the text of the line and not in the
+// tree. The caller owns the slice.
 func Colors(f *File) []Color {
 	hex := f.Definition.Color
 	v := f.Tree.Root.Get("color")
@@ -47,10 +48,10 @@ func Colors(f *File) []Color {
 	return []Color{{f.Index.Range(word), part(16), part(8), part(0)}}
 }
 
-// ColorEdit returns the text that makes a range of [Colors] another colour, and
-// that text as it is shown: #RRGGBB. Parts of the colour outside of 0 to 1 are
-// moved to the nearest end.
-// c need not come from Colors of the newest text: its range is taken as it is.
+// ColorEdit returns the text that makes a range of [Colors] another colour, and that text
+// as it is shown: #RRGGBB. Parts of the colour outside of 0 to 1 are moved to the nearest
+// end. A range without quotes before it gets them, since the text would be a comment. c
+// need not come from Colors of the newest text: its range is taken as it is.
 func ColorEdit(f *File, c Color) (label string, edit Edit) {
 	part := func(x float64) int { return int(min(max(x, 0), 1)*255 + 0.5) }
 	label = fmt.Sprintf("#%02X%02X%02X", part(c.Red), part(c.Green), part(c.Blue))

@@ -129,25 +129,38 @@ type completion struct {
 	w      *World
 	offset int
 	place  place
-	span   definition.Span // what an item takes the place of
-	quote  byte            // that opens the scalar; 0 = none does
-	block  bool            // the scalar is a text of lines below | or >
-	wrap   bool            // a list is expected and none is open yet
-	flow   bool            // inside brackets
-	items  []Item
+	// span is what an item takes the place of; on the cursor's line.
+	span definition.Span
+	// quote opens the scalar that the cursor is in; 0 is none. Items are written for it.
+	quote byte
+	// block says that the scalar is a text of lines below | or >, where nothing needs
+	// quotes.
+	block bool
+	// wrap says that a list is expected and none is open yet: an item brings its brackets.
+	wrap bool
+	// flow says that the cursor is inside brackets, where more characters need quotes.
+	flow  bool
+	items []Item
+	// ranged and at are the last span and its range in lines and columns, for items that
+	// have the same span.
 	ranged definition.Span
 	at     definition.Range // of ranged
-	space  string           // what must be before a value: a space right behind a colon
-	behind string           // and what after it: a space right before a comment
-	part   bool             // there are more items
+	// space is what must stand before a value: a space right behind a colon, else "".
+	space string
+	// behind is what must stand after it: a space right before a comment, else "".
+	behind string
+	// part says that there are more items than are offered.
+	part bool
 }
 
-// Complete returns what may stand at a position, in order. Broken YAML is
-// completed as well. What was typed before the cursor does not narrow the list, so an
-// editor may filter it while the same word grows, but where there are too many agents
-// (Partial). Spec 2.9.
-// It takes time linear in the text, and in the number of agents where these are
-// offered.
+// Complete returns what may stand at a position, in order. Broken YAML is completed as
+// well. What was typed before the cursor does not narrow the list, so an editor may filter
+// it while the same word grows, but where there are too many agents (Partial).
+//
+// The place decides: in an empty file there are templates, in the prompt what texts can
+// name, on a key the fields that the mapping does not have yet, and on a value what its
+// field may be. It takes time linear in the text, and in the number of agents where these
+// are offered.
 func Complete(w *World, f *File, at definition.Position) Completion {
 	c := &completion{f: f, w: w, offset: f.Index.Offset(at)}
 	p, ok := f.placeAt(c.offset)
@@ -174,7 +187,8 @@ func Complete(w *World, f *File, at definition.Position) Completion {
 	return c.answer()
 }
 
-// answer is the answer, which keeps the order of its items.
+// answer returns the answer. Editors sort by Sort, so it is the place of an item in the
+// list.
 func (c *completion) answer() Completion {
 	for i := range c.items {
 		c.items[i].Sort = fmt.Sprintf("%05d", i)
@@ -195,7 +209,8 @@ func (c *completion) add(i Item) {
 // scalar adds an item whose text is label, written as YAML needs it here.
 func (c *completion) scalar(i Item) { c.scalarAs(i, i.Label) }
 
-// scalarAs adds an item whose text is another than its label.
+// scalarAs adds an item whose text is another than its label. The text is escaped for the
+// quotes that are open, or gets some where YAML would read it as something else.
 func (c *completion) scalarAs(i Item, text string) {
 	switch {
 	case c.block:
@@ -213,8 +228,9 @@ func (c *completion) scalarAs(i Item, text string) {
 	c.add(i)
 }
 
-// yaml writes a text as a plain scalar where it can be one, else in quotes.
-// Globs, and string[], need none where the package definition is not sure.
+// yaml writes a text as a plain scalar where it can be one, else in quotes. Globs, and
+// string[] outside of brackets, need none, where the package definition, which does not
+// know the place, would add them to be sure.
 func (c *completion) yaml(s string) string {
 	stem := strings.TrimSuffix(s, "*")
 	if strings.HasPrefix(s, "mcp.") && strings.Trim(stem, ".") == strings.TrimRight(stem, ".") {
@@ -228,7 +244,8 @@ func (c *completion) yaml(s string) string {
 	return definition.YAMLText(s)
 }
 
-// empty reports whether there is nothing in the file but what may begin one.
+// empty reports whether there is nothing in the file but what may begin one: blanks, a
+// byte order mark, and up to three dashes.
 func (f *File) empty() bool {
 	text := strings.TrimSpace(strings.TrimPrefix(f.Text, "\ufeff"))
 	return strings.Trim(text, "-") == "" && len(text) <= 3
@@ -273,8 +290,9 @@ func nameOfFile(path string) string {
 	return makeSlug(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
 }
 
-// fileSnippet makes a snippet of a template: its name and title are the first
-// tab stops.
+// fileSnippet makes a snippet of a template: its name and title are the first tab stops.
+// name takes the place of the template's, and a title is made from it; "" leaves both. A
+// template whose front-matter cannot be read has no stops.
 func fileSnippet(text, name string) string {
 	tree, ok := definition.ReadTree("", text)
 	if !ok {
@@ -310,7 +328,8 @@ func titleOf(name string) string {
 	return strings.Join(title, " ")
 }
 
-// keys offers the keys that may stand under a path and do not yet.
+// keys offers the keys that may stand under a path and do not yet. Where a colon follows
+// already, only the key is written; else a place for the value comes with it.
 func (c *completion) keys(parent string) {
 	f := c.f
 	start := c.span.Start
@@ -330,8 +349,9 @@ func (c *completion) keys(parent string) {
 	}
 }
 
-// fieldsUnder returns the fields of the file's dialect that may stand under a
-// path: the dialect's own first, and required ones before others.
+// fieldsUnder returns the fields of the file's dialect that may stand under a path: the
+// dialect's own first, and required ones before others. there are the keys that the
+// mapping has, by whichever spelling; their fields are left out.
 func (c *completion) fieldsUnder(parent string, there map[string]bool) []definition.Field {
 	prefix := ""
 	if parent != "" {
@@ -366,7 +386,8 @@ func (c *completion) fieldsUnder(parent string, there map[string]bool) []definit
 	return append(first, then...)
 }
 
-// tablePath writes the key of a map in a path as the table of fields does.
+// tablePath writes the key of a map in a path as the table of fields does: the name of an
+// input is the file's own, and the table has it as *.
 func tablePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "inputs."); ok && !strings.Contains(rest, ".") {
 		return "inputs.*"
@@ -382,7 +403,9 @@ func typeOf(f definition.Field) string {
 	return strings.Join(f.Type, " | ")
 }
 
-// stub is a key with the place for its value.
+// stub is a key with the place for its value, as a snippet: values that can be chosen,
+// brackets for a list, an indented line for an object. In a file of another tool only that
+// tool's own fields have the stubs of ours.
 func (c *completion) stub(f definition.Field) string {
 	if c.f.Tree.Dialect == definition.Agentls || f.Dialects != nil {
 		if s, ok := stubs[f.Path]; ok && !c.flow {

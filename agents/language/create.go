@@ -47,16 +47,15 @@ type Made struct {
 // createOp names the operation in errors.
 const createOp = "language.create"
 
-// New returns the file of a new agent: the template's text with the answers in
-// the place of its fields, and the rest of it as it is, comments too. Keys are in
-// the order of spec 1.2. A handoff of the template to an agent that there is not
-// is left out. Nothing is written.
+// New returns the file of a new agent: the template's text with the answers in the place
+// of its fields, and the rest of it as it is, comments too. Keys are in the order of the
+// field table. A handoff of the template to an agent that there is not is left out.
+// Nothing is written.
 //
-// Errors, before anything could be written: fault.Invalid with the reason
-// InvalidAgent and the data problems for an agent that would have an error, and
-// fault.Invalid for a name that another file of the folder has, or, without Force,
-// this one.
-// The text was read again, so it says what the answers say.
+// Errors, before anything could be written: fault.Invalid with the reason InvalidAgent and
+// the data problems for an agent that would have an error, and fault.Invalid for a name
+// that another file of the folder has, or, without Force, this one. The text was read
+// again, so it says what the answers say.
 func New(w *World, a Answers) (Made, error) {
 	if err := CheckName(a.Name); err != nil {
 		return Made{}, err
@@ -131,7 +130,8 @@ func (w *World) checkFree(a Answers, path string) error {
 	return nil
 }
 
-// judge keeps the problems of what was made, and returns those for which it is not.
+// judge keeps the problems of what was made that are no errors, and returns the errors as
+// one. With an error nothing was made: *m is zero then.
 func (m *Made) judge(name string, problems []definition.Problem) error {
 	var bad []definition.Problem
 	var why []string
@@ -152,7 +152,8 @@ func (m *Made) judge(name string, problems []definition.Problem) error {
 		strings.Join(why, "; ")).Because(fault.InvalidAgent, "problems", bad)
 }
 
-// mergeAnswers puts an answer over what the template has.
+// mergeAnswers puts an answer over what the template has: objects key by key, in which nil
+// takes a key away, and everything else as a whole.
 func mergeAnswers(own, answer any) any {
 	before, isObject := own.(map[string]any)
 	after, too := answer.(map[string]any)
@@ -181,7 +182,9 @@ func keysInOrder(object map[string]any, path string) []string {
 	return keys
 }
 
-// setField writes a field of the top; nil takes it away.
+// setField writes a field of the top into the text of a file; nil takes it away. A value
+// of one line takes the place of the old value alone, so that a comment beside it stays;
+// any other replaces the lines of the field. A new field is added before the closing line.
 func setField(text, key string, value any) (string, error) {
 	t, ok := definition.ReadTree("", text)
 	if !ok || t.Root.Kind != definition.Mapping || (t.Root.Start < t.Root.End && text[t.Root.Start] == '{') {

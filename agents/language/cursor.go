@@ -12,13 +12,18 @@ import (
 
 // place is a cursor in the front-matter.
 type place struct {
+	// steps lead from the top of the front-matter to the cursor; there is one at least.
 	steps []definition.Step
-	field string // as definition.Field.Path has it, of the value or the key at hand
-	list  bool   // the value is an entry of the list that field is
-	key   bool   // the cursor is on a key, or where one may be
+	// field is the path of the value or the key at hand, as definition.Field.Path has it.
+	field string
+	// list says that the value is an entry of the list that field is.
+	list bool
+	// key says that the cursor is on a key, or where one may be.
+	key bool
 }
 
-// placeAt returns where an offset is in the front-matter; false elsewhere.
+// placeAt returns where an offset is in the front-matter; false elsewhere, and in the
+// spaces before a text of several lines.
 func (f *File) placeAt(offset int) (place, bool) {
 	steps := f.Tree.At(offset)
 	if len(steps) == 0 || !steps[len(steps)-1].Holds(offset) {
@@ -99,7 +104,8 @@ func (f *File) word(s definition.Span, offset int) (at definition.Span, quote by
 	return definition.Span{Start: min(start, offset), End: max(end, offset)}, quote, true
 }
 
-// part narrows a word to the part between commas that holds the offset.
+// part narrows a word to the part between commas that holds the offset, without the spaces
+// around it. Other tools write lists as one text with commas.
 func (f *File) part(s definition.Span, offset int) definition.Span {
 	start, end := s.Start, s.End
 	if i := strings.LastIndexByte(f.Text[start:offset], ','); i >= 0 {
@@ -130,8 +136,9 @@ func (f *File) lineEnd(offset int) int {
 	return len(f.Text)
 }
 
-// siblings returns the other keys of the mapping that the key at hand is in. It
-// goes by lines and brackets, since YAML that is being typed has no tree.
+// siblings returns the other keys of the mapping that the key at hand is in. It goes by
+// lines and brackets, since YAML that is being typed has no tree: up from the key to the
+// line that is indented less, and down again to the next such line.
 func (f *File) siblings(p place, offset int) map[string]bool {
 	found := make(map[string]bool)
 	at := p.last().Span
@@ -170,8 +177,10 @@ func (f *File) nextLine(offset int) int {
 	return end + 1
 }
 
-// endsMapping reports whether the line that starts at an offset is outside of the
-// mapping whose keys are in a column: its text is left of it, or a dash is.
+// endsMapping reports whether the line that starts at an offset is outside of the mapping
+// whose keys are in a column: its text is left of it, or a dash is. other says that the
+// line is not the key's own, where only a dash ends the mapping. Empty lines and comments
+// end none.
 func (f *File) endsMapping(line, column int, other bool) bool {
 	text := f.Text[line:f.lineEnd(line)]
 	trimmed := strings.TrimLeft(text, " ")
@@ -198,8 +207,8 @@ func (f *File) keyOf(line, column int) (name string, dash, ok bool) {
 	return name, before != "", ok && name != "" && text[column] != ' ' && text[column] != '#' && text[column] != '-'
 }
 
-// addBracedKeys adds the keys of the mapping in braces that begins at from, but for
-// the one at hand.
+// addBracedKeys adds the keys of the mapping in braces that begins at from, but for the
+// one at hand. It ends with the brace, or with the line where that is not typed yet.
 func (f *File) addBracedKeys(from int, at definition.Span, found map[string]bool) {
 	depth, word := 0, from
 	for i := from; i < f.Tree.Front.End; i++ {
@@ -248,9 +257,8 @@ func (f *File) bracketed(offset int) bool {
 	return openBracket(f.Text[f.lineStart(offset):offset]) >= 0
 }
 
-// openMark returns the offset behind the last mark before the offset on its line
-// where only bytes of a name are between, and where the name ends; false where
-// there is none.
+// openMark returns the name that an offset is in or behind, without the mark before it, as
+// @; false where no mark stands there, or something that cannot be in a name lies between.
 func (f *File) openMark(offset int, mark string) (definition.Span, bool) {
 	start := offset
 	for start > 0 && nameByte(f.Text[start-1]) {

@@ -13,8 +13,9 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// visible returns the agents that a person or an agent of a folder may name, each
-// name once, in the order of the snapshot.
+// visible returns the agents that a person or an agent of a folder may name, each name
+// once, in the order of the snapshot. Of several with one name the folder's own counts.
+// Only agents that can run are among them.
 func (w *World) visible(folder string) []*registry.Entry {
 	if w.Agents == nil {
 		return nil
@@ -65,9 +66,8 @@ func windowOf(e model.Entry) string {
 	return tokens(e.Window)
 }
 
-// describeModel tells what is known of a model, by its id or an alias.
-// It is "" where no table is known, and says so of a model that the table does
-// not have.
+// describeModel tells what is known of a model, by its id or an alias, in Markdown. It is
+// "" where no table is known, and says so of a model that the table does not have.
 func describeModel(w *World, name string) string {
 	if w.Models == nil {
 		return ""
@@ -153,7 +153,8 @@ func price(usd float64) string {
 	return "$" + s
 }
 
-// risks are the tiers of spec 4.2, in words.
+// risks are the tiers of risk in words, with whether a person is asked in each approval
+// mode.
 var risks = map[string]string{
 	"safe":      "it only reads, and is not asked about",
 	"low":       "limited writes, asked about unless the mode is edits or auto",
@@ -217,7 +218,9 @@ func describeAgent(w *World, d *definition.Definition) string {
 	return b.String()
 }
 
-// resolveModel is the model that an agent's own becomes.
+// resolveModel is the model that an agent's own becomes after aliases and inheritance. It
+// stays auto where requests choose, and inherit where nothing is known that could be
+// inherited.
 func resolveModel(w *World, d *definition.Definition) string {
 	if d.Model == model.Auto || w.Models == nil || (d.Model == "inherit" && w.Model == "") {
 		return d.Model

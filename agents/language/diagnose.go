@@ -39,14 +39,15 @@ type Action struct {
 	Preferred bool                 // the one that is certainly meant
 }
 
-// Actions returns what can be done about the findings in a range, or, where it is a
-// cursor that is on none, of its line: their fixes, the likeliest first, in the order
-// of the findings; then one that makes all fixes of the file that are certain; and
-// for an empty file, the templates. only are the kinds that are asked for, each with
-// those below it; none is all. Fixes that need other files (an agent's
-// rename, a new agent, the settings) are whole edits of these, too.
-// At most 200 findings are looked at, and those behind 512 KiB of reading get only
-// fixes that need none.
+// Actions returns what can be done about the findings in a range, or, where it is a cursor
+// that is on none, of its line: their fixes, the likeliest first, in the order of the
+// findings; then one that makes all fixes of the file that are certain; and for an empty
+// file, the templates. only are the kinds that are asked for, each with those below it;
+// none is all. Fixes that need other files (an agent's rename, a new agent, the settings)
+// are whole edits of these, too.
+//
+// At most maxMended findings are looked at, and those behind maxReread of reading get only
+// fixes that need none: editors ask at each move of the cursor.
 func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []Action {
 	wanted := func(kind string) bool {
 		return len(only) == 0 || slices.ContainsFunc(only, func(k string) bool {
@@ -91,7 +92,7 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 	return actions
 }
 
-// maxMended is for how many findings of a file there are actions, the first.
+// maxMended is for how many findings of a file there are actions: the first ones.
 const maxMended = 200
 
 // overlaps reports whether two ranges have a place in common, their ends
@@ -162,7 +163,8 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 	return actions
 }
 
-// hurt reports whether edits give a file an error that it has not.
+// hurt reports whether edits give a file an error that it does not have. It reads the
+// edited text as a whole, which is what maxReread limits.
 func (f *File) hurt(edits []definition.Edit) bool {
 	src := f.source
 	src.Data = []byte(definition.Apply(f.Text, edits))
@@ -197,10 +199,9 @@ func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) 
 	return WorkspaceEdit{Creates: []Create{{s.uri(made.Path), made.Text}}}, true
 }
 
-// fixAll puts all fixes together that are certain; of two that overlap the first
-// is made.
-// Should they hurt each other after all, the text is repaired as a whole instead, and
-// its difference is the edit. False is nothing to fix.
+// fixAll puts all fixes together that are certain; of two that overlap the first is made.
+// Should they hurt each other after all, the text is repaired as a whole instead, and its
+// difference is the edit. False is nothing to fix.
 func fixAll(f *File, problems []definition.Problem) (Action, bool) {
 	all := Action{Title: "Fix all that is certain", Kind: FixAll}
 	var taken []definition.Span
@@ -248,8 +249,9 @@ func collide(a, b definition.Span) bool {
 	return (a.Start < b.End && b.Start < a.End) || a == b
 }
 
-// withoutHandoff returns the edit that takes the handoff away whose target stands
-// at a range; with the last one goes the field.
+// withoutHandoff returns the edit that takes the handoff away whose target stands at a
+// range; with the last one goes the field. It returns the target's name too. The text is
+// read again without it: where anything else changes with it, there is no edit.
 func withoutHandoff(f *File, at definition.Range) (Edit, string, bool) {
 	list := f.Tree.Root.Get("handoffs")
 	if list == nil || list.Kind != definition.List {
@@ -288,9 +290,9 @@ func b2i(b bool) int {
 	return 0
 }
 
-// entrySpan returns what is to be cut out of a file with the entry of a list of
-// a field of the top: its lines, or what is between its commas; the whole field
-// for the only entry.
+// entrySpan returns what is to be cut out of a file with the entry of a list of a field of
+// the top: its lines, or what is between its commas; the whole field for the only entry.
+// False is an entry that cannot be cut out in such a way, as one that shares its line.
 func entrySpan(f *File, list *definition.Value, i int) (definition.Span, bool) {
 	text := f.Text
 	if len(list.Items) == 1 {

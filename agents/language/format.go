@@ -41,8 +41,8 @@ func Format(f *File) []Edit {
 	return lineEdits(f, text)
 }
 
-// maxFormatted is how often a text is formatted again until nothing changes: once
-// has been enough for all that was seen.
+// maxFormatted is how often a text is formatted again until nothing changes: once has been
+// enough for all that was seen, so the limit is there for what was not.
 const maxFormatted = 3
 
 // WhyUnformatted says why a file is not formatted; "" for one that is.
@@ -60,7 +60,9 @@ func WhyUnformatted(f *File) string {
 	return filepath.Base(f.Path) + " is not formatted, since its front-matter cannot be read."
 }
 
-// formatText returns the text of a file in its usual form.
+// formatText returns the text of a file in its usual form: with its blanks put right and
+// its keys in order, or with its blanks only where the order would change what the file
+// says, or as it is where those would, too.
 func formatText(f *File) string {
 	t := f.Tree
 	if WhyUnformatted(f) != "" {
@@ -83,7 +85,9 @@ func formatText(f *File) string {
 	return f.Text
 }
 
-// sameMeaning reports whether another text of a file says what the file says.
+// sameMeaning reports whether another text of a file says what the file says. Both are
+// parsed alike, and all that the definition has is compared but for places and the digest.
+// New fields of the definition are compared without being named here.
 func sameMeaning(f *File, text string) bool {
 	d := f.Definition
 	other := definition.Parse(definition.Source{Path: d.Path, Folder: d.Folder, Scope: d.Scope, URI: f.URI,
@@ -110,7 +114,8 @@ func sameHandoff(a, b definition.Handoff) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// sameModel resolves models alike in both readings, whatever is installed.
+// sameModel resolves models alike in both readings, whatever is installed: each name is
+// its own model.
 func sameModel(*definition.Definition) func(string) (string, bool) {
 	return func(name string) (string, bool) { return name, true }
 }
@@ -134,9 +139,10 @@ type splice struct {
 	text string
 }
 
-// spacing returns the text with its blanks put right.
-// Lines of texts in which blanks may mean something are left alone, and so is the
-// prompt but for blanks at its end.
+// spacing returns the text with its blanks put right. Lines of texts in which blanks may
+// mean something are left alone, and so is the prompt but for blanks at its end. The
+// changes are collected as splices of the original text, so that offsets of the tree stay
+// right; of two that overlap the first counts.
 func spacing(t *definition.Tree) string {
 	var splices []splice
 	put := func(start, end int, text string) {
@@ -246,14 +252,21 @@ func ordering(t *definition.Tree) string {
 	return b.String() + t.Text[t.Front.End:]
 }
 
-// block is a key with its value and the comments above them: lines from..to.
+// block is a key with its value and the comments above them.
 type block struct {
-	rank  int
+	// rank is the key's place in the table, see rankOf.
+	rank int
+	// lines are whole lines without their endings.
 	lines []definition.Span
 }
 
-// orderLines returns the lines of a mapping with its keys in order; lines holds all
-// that belongs to it. What is not written a key a line stays as it is.
+// orderLines returns the lines of a mapping with its keys in order; lines holds all that
+// belongs to it. What is not written a key a line stays as it is.
+//
+// It cuts the lines into blocks, one for each key with the comments and empty lines right
+// above it, and sorts the blocks by the keys' places in the table. What stands before the
+// first block stays first, and comments behind the last value stay last. Within tools, run
+// and tools.confirmation keys are sorted too; in all other values their order stays.
 func orderLines(t *definition.Tree, v *definition.Value, path string, lines []definition.Span) []definition.Span {
 	at := make([]int, len(v.Keys)) // the line of each key
 	for i, key := range v.Keys {
@@ -392,9 +405,9 @@ func eolOf(text string) string {
 	return "\n"
 }
 
-// lineEdits returns edits that make another text of a file's: of the lines that
-// differ alone, where there are as many; else of all between those that are the
-// same at both ends.
+// lineEdits returns edits that make another text of a file's: of the lines that differ
+// alone, where there are as many; else one of all between those that are the same at both
+// ends.
 func lineEdits(f *File, text string) []Edit {
 	before, after := wholeLines(f.Text), wholeLines(text)
 	head := 0

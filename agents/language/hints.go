@@ -94,7 +94,8 @@ func before(a, b definition.Position) bool {
 	return a.Line < b.Line || (a.Line == b.Line && a.Character < b.Character)
 }
 
-// sortHints puts the few hints of a file in the order of the text.
+// sortHints puts the few hints of a file in the order of the text. Hints of one place keep
+// their order.
 func sortHints(hints []Hint) {
 	for i := 1; i < len(hints); i++ {
 		for j := i; j > 0 && before(hints[j].Position, hints[j-1].Position); j-- {
@@ -113,8 +114,8 @@ func keyNamed(v *definition.Value, name string) (definition.Key, bool) {
 	return definition.Key{}, false
 }
 
-// hintPlace returns where a hint about a field stands: behind a value that is on
-// its key's line, else behind the key's colon.
+// hintPlace returns the offset of a hint about a field: behind a value that is on its
+// key's line, else behind the key's colon.
 func (f *File) hintPlace(key definition.Key, v *definition.Value) int {
 	if end := f.lineEnd(key.End); v.Start < v.End && v.Start <= end && v.End <= end {
 		return v.End
@@ -129,7 +130,8 @@ func (f *File) hintPlace(key definition.Key, v *definition.Value) int {
 	return key.End
 }
 
-// modelHint tells the model that runs, where the file does not name it itself.
+// modelHint tells the model that runs, where the file does not name it itself; "" where it
+// does, or where it depends on each request.
 func modelHint(f *File, w *World) (label, tooltip string) {
 	d := f.Definition
 	id := resolveModel(w, d)

@@ -21,11 +21,12 @@ type Hover struct {
 	Range    definition.Range // of the thing
 }
 
-// HoverAt tells what is at a position: what a field means and what a key or a
-// value of another tool's was read as, what a tool does and its tier, what an
-// agent is for, a model's row; on the agent's own name all that it really gets
-// ([World.Explain]). It reports false where there is nothing to tell. Texts of
-// files are plain in it: they hold no links and no images. Spec 2.9.
+// HoverAt tells what is at a position: what a field means and what a key or a value of
+// another tool's was read as, what a tool does and its tier, what an agent is for, a
+// model's row; on the agent's own name all that it really gets ([World.Explain]). A value
+// that means nothing by itself gets what is told of its field. It reports false where
+// there is nothing to tell. Texts of files are plain in it: they hold no links and no
+// images.
 func HoverAt(w *World, f *File, at definition.Position) (Hover, bool) {
 	offset := f.Index.Offset(at)
 	p, ok := f.placeAt(offset)
@@ -137,7 +138,8 @@ func (f *File) explain(w *World) string {
 	return w.Explain(f.Definition)
 }
 
-// readAs tells what the reader of the file said of another tool's key or value.
+// readAs tells what the reader of the file said of another tool's key or value at just
+// this place.
 func (f *File) readAs(s definition.Span) string {
 	var b strings.Builder
 	here := f.Index.Range(s)
@@ -336,7 +338,8 @@ func (f *File) hoverAgent(name string, w *World) string {
 	return "**" + escape(name) + "** · no agent of this name can be used"
 }
 
-// hoverText tells of a placeholder or of an agent that a text names.
+// hoverText tells of a placeholder or of an agent that a text names, within the text's
+// span. field is the path of the text's field, "" for the prompt.
 func (f *File) hoverText(offset int, within definition.Span, field string, w *World) (Hover, bool) {
 	if offset < within.Start || offset > within.End {
 		return Hover{}, false

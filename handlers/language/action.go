@@ -70,7 +70,9 @@ func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot,
 	return answers, nil
 }
 
-// wantedKind reports whether actions of a kind are asked for.
+// wantedKind reports whether actions of a kind are asked for. Where no kinds are named,
+// all are; but an editor that asks by itself gets none about the whole file, since it
+// would show a light bulb at every place.
 func wantedKind(c protocol.CodeActionContext, kind string) bool {
 	if len(c.Only) == 0 {
 		return c.TriggerKind != protocol.CodeActionTriggerKindAutomatic || !strings.HasPrefix(kind, "source.")
@@ -80,8 +82,9 @@ func wantedKind(c protocol.CodeActionContext, kind string) bool {
 	})
 }
 
-// fixes returns what fixes the findings in the range of a request: those of an
-// agent file, or of settings. The error is that of settingsFindings.
+// fixes returns what fixes the findings in the range of a request: those of an agent file,
+// or of settings. Other files that an edit changes are read only where a fix needs them.
+// The error is that of settingsFindings, or ctx's.
 func (a *Query) fixes(ctx context.Context, p *protocol.CodeActionParams) ([]language.Action, error) {
 	if f, ok := a.file(p.TextDocument.URI); ok {
 		if _, open := a.Snapshot.Document(p.TextDocument.URI); !open && strings.HasPrefix(f.Text, byteOrderMark) {
@@ -140,8 +143,9 @@ func behind(p, other definition.Position) bool {
 	return p.Line > other.Line || (p.Line == other.Line && p.Character > other.Character)
 }
 
-// codeActionOf returns an action as the client takes it, with those of its findings
-// that it fixes; false where the client cannot make its edit.
+// codeActionOf returns an action as the client takes it, with those of given, the client's
+// findings, that it fixes; false where the client cannot make its edit as a whole. A
+// finding is known by its code, place and text, since the client's have no ids.
 func (a *Query) codeActionOf(t *texts, fix language.Action, given []protocol.Diagnostic) (protocol.CodeAction, bool) {
 	edit, _, whole := a.workspaceEdit(t, fix.Edit)
 	if !whole {
@@ -219,8 +223,9 @@ func (a *Query) configure(folder, server string) (language.WorkspaceEdit, bool) 
 	return language.WorkspaceEdit{Edits: []language.Edit{difference(a.URI(path), text, string(edited))}}, true
 }
 
-// difference returns the one edit that makes a text another: what lies between the
-// lines that both begin and end with.
+// difference returns the one edit that makes a text another: what lies between the lines
+// that both begin and end with. name is the URI. The rest of the file is not in the edit,
+// so that an editor keeps cursors and folds there.
 func difference(name, before, after string) language.Edit {
 	start, end := 0, 0
 	for start < min(len(before), len(after)) && before[start] == after[start] {

@@ -25,9 +25,10 @@ func completes(c *protocol.ServerCapabilities) {
 	}
 }
 
-// completion serves textDocument/completion: of agent files, of settings, and of
-// agents behind the @ of a line of any document that calls one. It is null in any
-// other place, at once.
+// completion serves textDocument/completion: of agent files, of files of tests, of
+// settings, and of agents behind the @ of a line of any document that calls one. It is
+// null in any other place, at once: the agents are waited for only where they may be
+// offered, since editors ask with each key in every file.
 func (h *Handlers) completion(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.CompletionParams) (*protocol.CompletionList, error) {
 	bare, name := h.QueryFiles(s), p.TextDocument.URI
@@ -97,14 +98,20 @@ var itemKinds = map[language.ItemKind][2]protocol.CompletionItemKind{
 	language.FileItem:     {protocol.CompletionItemKindSnippet},
 }
 
-// taker is what a client takes of completions.
+// taker is what a client takes of completions. The zero value takes the least.
 type taker struct {
+	// tags and deprecated are the newer and the older way to strike an item through.
 	snippets, tags, deprecated bool
-	adjust, asIs               bool // the modes of insertion that it can be told
-	oneLine                    bool // what it inserts may not have lines
-	lazy                       bool // it asks for documentation when an item is looked at
-	formats                    []protocol.MarkupKind
-	kinds                      []protocol.CompletionItemKind // nil = those of old
+	// adjust and asIs are the modes of insertion that the client can be told: whether it
+	// indents the lines of a text itself.
+	adjust, asIs bool
+	// oneLine says that what it inserts may not have lines.
+	oneLine bool
+	// lazy says that it asks for documentation when an item is looked at.
+	lazy    bool
+	formats []protocol.MarkupKind
+	// kinds are those that it knows; nil is those that LSP began with.
+	kinds []protocol.CompletionItemKind
 }
 
 // oldNeovim reports whether a client is Neovim before 0.11.
@@ -151,9 +158,10 @@ func (t taker) kind(k language.ItemKind) protocol.CompletionItemKind {
 	return 0
 }
 
-// insertion puts the text of an item into the client's words. indent is what the
-// line begins with. The lines of a text are indented as its first one is, by the
-// client where it can be told so; engines of snippets do it untold.
+// insertion puts the text of an item into the client's words. indent is what the line
+// begins with. The lines of a text are indented as its first one is: by the client where
+// it can be told so, by its engine where the text is a snippet, and else here. to.TextEdit
+// is set already, with its range.
 func (t taker) insertion(to *protocol.CompletionItem, i language.Item, indent string) {
 	text := i.Plain()
 	snippet := i.Snippet && t.snippets
@@ -184,8 +192,10 @@ type toDescribe struct {
 	Folder string `json:"folder"`
 }
 
-// completions puts items into the client's words.
-// An item that cannot be written in the one line that a client takes is left out.
+// completions puts items into the client's words. text is that of the file, for the
+// indentation of lines. An item that cannot be written in the one line that a client takes
+// is left out. Documentation of agents comes later where the client asks for it, since
+// there may be thousands of them.
 func (h *Handlers) completions(c Columns, text string, w *language.World, folder string,
 	found language.Completion) *protocol.CompletionList {
 	t := h.taker()
@@ -257,7 +267,9 @@ func (h *Handlers) resolveCompletion(ctx context.Context, s *workspace.Snapshot,
 // snippetText makes a text one that a snippet says as it is.
 var snippetText = strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`)
 
-// completeSettings returns what may stand at a position of a settings file.
+// completeSettings returns what may stand at a position of a settings file. A key that
+// brings brackets puts the cursor between them. A position behind the end of the text has
+// nothing.
 func (a *Query) completeSettings(text string, scope settings.Scope, path string,
 	at protocol.Position) *protocol.CompletionList {
 	t := a.h.taker()

@@ -55,9 +55,14 @@ type report struct {
 
 // checks are the reports that were made last.
 type checks struct {
-	open     latest[*memoEntry[documentState, *report]] // nil reports of what there is nothing to report about
+	// open has a report for each open document, nil of what there is nothing to report
+	// about.
+	open latest[*memoEntry[documentState, *report]]
+	// settings has the checks of open settings files, also those that are still running.
 	settings latest[*settingsCheck]
 
+	// making guards disk, as a lock that can be waited for until a request ends. It has
+	// room for one: it is full while disk is made or looked at.
 	making chan struct{} // capacity 1: full while disk is made or looked at
 	disk   checkedDisk
 }
@@ -68,7 +73,8 @@ type documentState struct {
 	circumstances
 }
 
-// checkedDisk are the reports of the files on the disk that have findings.
+// checkedDisk are the reports of the files on the disk that have findings, in the state of
+// the first three fields. In any other state they are made anew.
 type checkedDisk struct {
 	catalog    *registry.Snapshot
 	generation uint64
@@ -82,7 +88,9 @@ type checkedFile struct {
 	report *report
 }
 
-// generation grows when what is known beside files may be other than before.
+// generation grows when what is known beside files may be other than before: the tests
+// that were run, what routing found out, and settings. Two states that differ never have
+// the same, as each part only grows.
 func (a *Query) generation() uint64 {
 	n := a.h.tests.at()
 	if a.h.daemon.Agents != nil {
@@ -104,8 +112,9 @@ func (a *Query) reportOpen(ctx context.Context, d *workspace.Document) (*report,
 	})
 }
 
-// reportOf returns the report of what a URI names, nil where that is neither an
-// agent file, a settings file nor a file of tests, or is not there. The error is that of reportOpen.
+// reportOf returns the report of what a URI names, nil where that is neither an agent
+// file, a settings file nor a file of tests, or is not there. version is that of the open
+// document, nil for the disk. The error is that of reportOpen.
 func (a *Query) reportOf(ctx context.Context, name uri.URI, version *int32) (*report, error) {
 	if f, ok := a.file(name); ok {
 		problems := language.Diagnose(&language.World{Agents: a.Catalog}, f)
@@ -146,9 +155,10 @@ func (a *Query) settingsProblems(text string, findings []workspace.SettingsFindi
 	return problems
 }
 
-// reportDisk returns the reports of the files on the disk that have findings:
-// those of the catalog in its order, then settings. It is made once for each state
-// of them. The error is ctx's.
+// reportDisk returns the reports of the files on the disk that have findings: those of the
+// catalog in its order, then settings, then files of tests. It is made once for each state
+// of them, by one request for all that want it then. The error is ctx's; a report that was
+// begun is then thrown away.
 func (a *Query) reportDisk(ctx context.Context) ([]checkedFile, error) {
 	c, generation, folders := &a.h.checks, a.generation(), a.Snapshot.Folders()
 	select {
@@ -224,8 +234,7 @@ func (a *Query) reportClosed(ctx context.Context, name uri.URI) (*report, error)
 	return a.reportOf(ctx, name, nil)
 }
 
-// checkedAtOnce is after how many files it is looked whether anybody still wants
-// to know.
+// checkedAtOnce is after how many files ctx is looked at.
 const checkedAtOnce = 256
 
 // settingsPath is where a settings file may be.
@@ -247,10 +256,10 @@ func (a *Query) settingsFiles() []settingsPath {
 	return files
 }
 
-// reports returns what is to be told of all files: the open ones by URI, each
-// version of them; then those on the disk that have findings. lost are the
-// documents of which nobody knows by now, so that what was told of them holds. The
-// error is ctx's.
+// reports returns what is to be told of all files: the open ones by URI, each version of
+// them; then those on the disk that have findings and are not open. lost are the documents
+// of which nothing is known by now, so that what was told of them holds. The error is
+// ctx's.
 func (a *Query) reports(ctx context.Context) (list []*report, lost map[uri.URI]bool, err error) {
 	lost = make(map[uri.URI]bool)
 	for d := range a.Snapshot.Documents() {
@@ -433,9 +442,9 @@ func (r *report) full() protocol.FullDocumentDiagnosticReport {
 	return full
 }
 
-// workspaceDiagnostic serves workspace/diagnostic: the open documents, the files
-// on the disk that have findings, and those that the client knows findings of and
-// that have none any more.
+// workspaceDiagnostic serves workspace/diagnostic: the open documents, the files on the
+// disk that have findings, and those that the client knows findings of and that have none
+// any more. What the client knows already, by its id, is told as unchanged.
 func (h *Handlers) workspaceDiagnostic(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.WorkspaceDiagnosticParams) (*protocol.WorkspaceDiagnosticReport, error) {
 	a, err := h.Query(ctx, s)

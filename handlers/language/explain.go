@@ -19,9 +19,10 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// explain serves agents/explain: what an agent really gets (spec 1.8), by its name,
-// the URI of its file, or a text that is to take that file's place. Nothing runs, so
-// an agent of a folder that is not trusted is explained as well.
+// explain serves agents/explain: what an agent really gets, by its name, the URI of its
+// file, or a text that is to take that file's place. Nothing runs, so an agent of a folder
+// that is not trusted is explained as well. The errors are those of [Handlers.Find] and
+// [Query.AnyFile].
 func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ExplainParams) (*wire.ExplainResult, error) {
 	a, err := h.Query(ctx, s)
@@ -95,7 +96,9 @@ func (a *Query) withReview(d *definition.Definition, text string) *explanation.E
 // hoverLines is how much of an explanation a hover has.
 const hoverLines = 24
 
-// explaining gives a world what tells what agents really get (spec 1.8).
+// explaining gives a world what tells what agents really get. Each of these functions
+// reads the agent's explanation when it is called first, so a world that nobody asks costs
+// nothing.
 func (a *Query) explaining(w *language.World) {
 	w.Explain = func(d *definition.Definition) string { return authority.Markdown(a.explanationOf(d), hoverLines) }
 	w.Offered = func(d *definition.Definition) []string { return a.explanationOf(d).ToolNames() }
@@ -135,11 +138,14 @@ type explainedState struct {
 	circumstances
 }
 
-// explanationBasis is what an edited file is compared with.
+// explanationBasis is what an edited file is compared with, to say where it gives more
+// power.
 type explanationBasis struct {
-	text     string
-	approved bool                     // by the person; else what the disk has
-	is       *explanation.Explanation // nil where the file is not compared
+	text string
+	// approved says that the person approved text; else it is what the disk has.
+	approved bool
+	// is is what text gives; nil where the file is not compared.
+	is *explanation.Explanation
 }
 
 // circumstances returns what holds for this query.

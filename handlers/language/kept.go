@@ -17,9 +17,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// latest is what was made last of each open document: of no other version than the
-// newest, and of none that was closed, in whichever order a request and the editor
-// come. No lock of it is held for longer than a look.
+// latest is what was made last of each open document: of no other version than the newest,
+// and of none that was closed, in whichever order a request and the editor come. Its lock
+// is held for a look only, so that a request which computes holds up no other.
 type latest[V any] struct {
 	mu sync.Mutex
 	of map[uri.URI]V
@@ -91,9 +91,9 @@ type memo[B comparable, V any] struct {
 // maxRemembered is how many things a memo keeps.
 const maxRemembered = 64
 
-// get returns what is kept of a thing on this basis, else what build makes.
-// Like remember it builds without a lock. When it is full it begins anew: that costs a
-// reading, and needs no order of use.
+// get returns what is kept of a thing on this basis, else what build makes. Like remember
+// it builds without a lock, so two may build at once; the first that is done is kept. When
+// it is full it begins anew: that costs a reading, and needs no order of use.
 func (m *memo[B, V]) get(name string, basis B, build func() V) V {
 	m.mu.Lock()
 	known, ok := m.of[name]

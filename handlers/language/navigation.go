@@ -125,8 +125,9 @@ func (h *Handlers) findReferences(ctx context.Context, s *workspace.Snapshot,
 	return places, nil
 }
 
-// highlight serves textDocument/documentHighlight: the places of the file that name
-// the agent under the cursor. They are looked for in no other file.
+// highlight serves textDocument/documentHighlight: the places of the file that name the
+// agent under the cursor. They are looked for in no other file, since editors ask whenever
+// the cursor rests.
 func (h *Handlers) highlight(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.DocumentHighlightParams) ([]protocol.DocumentHighlight, error) {
 	a, n, _, ok, err := h.naming(ctx, s, p.TextDocumentPositionParams)

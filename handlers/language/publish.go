@@ -12,8 +12,9 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// publisher tells a client that does not ask what is found in its files, beside
-// the reading of messages: each pass is about the newest texts.
+// publisher tells a client that does not ask what is found in its files, beside the
+// reading of messages: each pass is about the newest texts. Its goroutine is started by
+// Begin and ends with the connection.
 type publisher struct {
 	due  chan struct{}       // capacity 1: something may be other than it was told
 	told map[uri.URI]finding // by the passes only, which follow one another
@@ -76,7 +77,10 @@ func (h *Handlers) publish() {
 	}
 }
 
-// publishNow tells what is other than was told before.
+// publishNow tells what is other than was told before, and takes back what was told of
+// files that have no findings any more, or are gone. It returns early when the connection
+// ends, or when there is something newer to tell; what was not told then is told by the
+// next pass.
 func (h *Handlers) publishNow(ctx context.Context) {
 	if _, err := h.Catalog(ctx); err != nil {
 		return // the connection ends

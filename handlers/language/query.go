@@ -76,10 +76,11 @@ type readingBasis struct {
 	generation uint64
 }
 
-// place returns what kind of agent file lies at a path: its scope, and the
-// workspace folder of a project's. It is false for what is no agent file. The
-// folders of agents are those of the catalog, and .gemini/agents anywhere
-// (spec 2.9).
+// place returns what kind of agent file lies at a path: its scope, and the workspace
+// folder of a project's. It is false for what is no agent file. The folders of agents are
+// those of the catalog, and .gemini/agents anywhere, so that an agent's file is helped
+// with wherever it is opened. resolved is the path without symbolic links, once the name
+// alone could be an agent file's.
 func (a *Query) place(path string) (resolved string, p registry.Place, ok bool) {
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", filepath.Base(path))) {
 		return path, p, false // without a look at the disk: most documents are none
@@ -203,9 +204,9 @@ func (a *Query) FolderOf(name uri.URI) string {
 	return ""
 }
 
-// World returns what is known for a file of a workspace folder, "" for none.
-// It is for this request: what it has is as it is now. Its fields may be set anew,
-// its lists are shared.
+// World returns what is known for a file of a workspace folder, "" for none. It is for
+// this request: what it has is as it is now. Its fields may be set anew, its lists are
+// shared and must not be changed.
 func (a *Query) World(folder string) *language.World {
 	h, k := a.h, a.h.daemon.Knowledge
 	w := &language.World{
@@ -323,9 +324,9 @@ func (a *Query) editable(s language.Sources) language.Sources {
 	return s
 }
 
-// edited reports whether a document is one that people edit: a file, but for what
-// the daemon shows, or what may become one. Others, as an older version of a file,
-// are there to be read.
+// edited reports whether a document is one that people edit: a file, but for what the
+// daemon shows, or what may become one. Others, as an older version of a file, are there
+// to be read, and a rename must not change them.
 func (a *Query) edited(name uri.URI) bool {
 	scheme, _, _ := strings.Cut(string(name), ":")
 	switch scheme {

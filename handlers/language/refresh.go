@@ -8,7 +8,8 @@ import (
 	"github.com/agentls/agentls/agents"
 )
 
-// refresher tells a client one thing that it should ask for again.
+// refresher tells a client one thing that it should ask for again. Its goroutine, follow,
+// is started by Begin and ends with the connection.
 type refresher struct {
 	tell func(context.Context) error
 	runs bool          // also when a run has ended
@@ -67,8 +68,8 @@ func (l *liveRuns) ended(read func() []*agents.Live) bool {
 	return ended
 }
 
-// setRefreshers finds out what the client can be told. It is called before
-// anything can change.
+// setRefreshers finds out what the client can be told to ask for again. It is called
+// before anything can change.
 func (h *Handlers) setRefreshers() {
 	add := func(supported *bool, runs bool, tell func(context.Context) error) {
 		if on(supported) {

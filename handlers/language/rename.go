@@ -111,8 +111,10 @@ func changeConflict(name uri.URI) error {
 	return e.Because(fault.Refused)
 }
 
-// allKnown refuses a rename of an agent that changes a document of which the client
-// has another text than we know, or that such a document may be part of.
+// allKnown refuses a rename of an agent that changes a document of which the client has
+// another text than we know, or that such a document may be part of: one that has the old
+// name, and may name agents. Otherwise the name would be left there, and nobody would see
+// it.
 func (a *Query) allKnown(change language.WorkspaceEdit, old string) error {
 	if name := a.lostDocumentIn(change); name != "" {
 		return changeConflict(name)
@@ -254,7 +256,7 @@ func withEdits(text string, edits []language.Edit) string {
 }
 
 // expectTexts has the daemon know the texts that a rename gives to agent files: the person
-// asked for it, so that saving them is no change by anybody else.
+// asked for it, so that saving them needs no review as a change by somebody else would.
 func (h *Handlers) expectTexts(q *Query, edits []language.Edit) {
 	byFile := make(map[string][]language.Edit)
 	for _, e := range edits {

@@ -42,16 +42,21 @@ func (a *Query) settingsFile(name uri.URI) (text string, scope settings.Scope, p
 	return text, scope, path, ok
 }
 
-// settingsCheck is what was found in a settings file that is open, in one version of
-// it: one look, whoever waits for it.
+// settingsCheck is what was found in a settings file that is open, in one version of it:
+// one check, whoever waits for it. findings and err are set before done is closed, and
+// only read after it.
 type settingsCheck struct {
 	of         *workspace.Document
 	catalog    *registry.Snapshot
 	generation uint64
 
-	cancel   context.CancelFunc
-	before   *settingsCheck // of the same text, that it took the place of; nil where that has ended
-	done     chan struct{}  // closed when the rest is there
+	// cancel ends the check; it may be called again.
+	cancel context.CancelFunc
+	// before is a check of the same text whose place this one took, and which others still
+	// wait for; nil where that has ended.
+	before *settingsCheck
+	// done is closed when the check has ended.
+	done     chan struct{}
 	findings []workspace.SettingsFinding
 	err      error
 }
@@ -59,10 +64,13 @@ type settingsCheck struct {
 // errSuperseded is of a question about a text that is not the newest any more.
 var errSuperseded = fault.New(fault.Stale, "handlers.settings", "the file has changed since; ask again")
 
-// settingsFindings returns what is wrong with a settings file of settingsFile. Of one
-// that is open it is found out once for each version and what is known beside it,
-// and no more when there is a newer version: the error is errSuperseded then, or
-// ctx's.
+// settingsFindings returns what is wrong with a settings file of settingsFile. Of one that
+// is open it is found out once for each version and what is known beside it, and no more
+// when there is a newer version: the error is errSuperseded then, or ctx's.
+//
+// The first request that wants to know does the check itself, and others wait for it.
+// Where that first one is cancelled, its check fails, and one of those that wait does
+// another.
 func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string, scope settings.Scope,
 	path string) ([]workspace.SettingsFinding, error) {
 	d, open := a.Snapshot.Document(name)
@@ -111,7 +119,8 @@ func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string,
 	}
 }
 
-// look finds out what is wrong. ctx is of who asked.
+// look finds out what is wrong. ctx is of who asked: an error while that goes on means
+// that a newer version has stopped the check.
 func (c *settingsCheck) look(ctx context.Context, find func() ([]workspace.SettingsFinding, error)) {
 	defer close(c.done)
 	defer c.cancel()

@@ -225,7 +225,7 @@ func lensesOut(c Columns, lenses []language.Lens) ([]protocol.CodeLens, error) {
 }
 
 // testsKept is what is kept of files of tests: as they were read last, and what their last
-// run found, by path.
+// run found, by path. Files are read without the lock.
 type testsKept struct {
 	mu       sync.Mutex
 	open     map[string]*agenttest.Document
@@ -278,9 +278,8 @@ func (k *testsKept) failuresOf(path, text string) (problems []definition.Problem
 }
 
 // NoteTest keeps what a test of a file failed at, to be told as findings; nothing for one
-// that passed.
-// The client is told at the next [Handlers.Refresh]. What was kept of another text of the
-// file is dropped: its places do not hold any more.
+// that passed. The client is told at the next [Handlers.Refresh]. What was kept of another
+// text of the file is dropped: its places do not hold any more.
 func (h *Handlers) NoteTest(f *TestFile, test string, problems []definition.Problem) {
 	h.tests.note(f.Path, f.Text, test, problems)
 }

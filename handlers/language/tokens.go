@@ -35,8 +35,8 @@ func (h *Handlers) semanticTokensRange(ctx context.Context, s *workspace.Snapsho
 	return h.tokens(ctx, s, p.TextDocument, &p.Range)
 }
 
-// tokens returns the tokens of a file, nil for what is no agent file; in narrows
-// them to lines, nil is all of it.
+// tokens returns the tokens of a file, nil for what is no agent file; in narrows them to
+// the lines that it touches, nil is all of it.
 func (h *Handlers) tokens(ctx context.Context, s *workspace.Snapshot, of protocol.TextDocumentIdentifier,
 	in *protocol.Range) (*protocol.SemanticTokens, error) {
 	f, ok := h.QueryFiles(s).file(of.URI)

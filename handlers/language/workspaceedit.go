@@ -79,7 +79,8 @@ func (a *Query) lostDocumentIn(e language.WorkspaceEdit) uri.URI {
 	return ""
 }
 
-// textEdit returns the edits of one file, with its version where it is open.
+// textEdit returns the edits of one file, with its version where it is open and the client
+// takes versions: the client then refuses an edit of a text that has changed meanwhile.
 func (a *Query) textEdit(file string, edits []protocol.TextEdit) *protocol.TextDocumentEdit {
 	change := &protocol.TextDocumentEdit{}
 	change.TextDocument.URI = uri.URI(file)
