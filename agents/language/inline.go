@@ -28,12 +28,19 @@ type Command struct {
 
 // remark is what kind of comment a line is in.
 type remark struct {
-	marks [2]string // that it is between; none for one up to the line's end, and for prose
-	begun bool      // on a line before this one
-	goes  bool      // on, to a line below
-	prose bool      // it is none: a line of text
-	doc   bool      // it documents the code: /// or /**
-	mark  string    // that it is behind, of one up to the line's end
+	// marks are what the comment is between; empty for one up to the line's end, and for
+	// prose.
+	marks [2]string
+	// begun says that the comment began on a line before this one.
+	begun bool
+	// goes says that it goes on to a line below.
+	goes bool
+	// prose says that it is no comment but a line of text, as in Markdown.
+	prose bool
+	// doc says that it documents the code, as after /// or /**.
+	doc bool
+	// mark is what a comment up to the line's end begins with.
+	mark string
 }
 
 // Lens returns the lens Run of the command in the document of that URI.
@@ -44,8 +51,9 @@ func (c Command) Lens(uri string) Lens {
 		Args: []any{uri, c.Range.Start.Line, c.Typed}}
 }
 
-// style is how a language writes comments.
-// The zero style has no comments.
+// style is how a language writes comments. The zero style has no comments. Only comments
+// that are alone on their line count, so strings and the rest of the language need not be
+// known.
 type style struct {
 	line  []string    // what a comment up to the line's end begins with
 	block [][2]string // what a comment of several lines is between
@@ -118,10 +126,10 @@ type candidate struct {
 	remark
 }
 
-// candidates yields the lines of a document that begin with @ behind their mark,
-// if any.
-// Whether such a line names an agent is not looked at here. Code in Markdown and
-// the front-matter of a document have none.
+// candidates yields the lines of a document that begin with @ behind their mark, if any.
+// Whether such a line names an agent is not looked at here. Code in Markdown and the
+// front-matter of a document have none. It goes through the text once, and keeps no more
+// than the comment and the block of code that are open.
 func (s style) candidates(text string) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		f := &File{Text: text}
@@ -183,8 +191,8 @@ func frontMatter(f *File) int {
 	return 0
 }
 
-// comment returns what is inside the comment that a line begins with, and which
-// kind it is.
+// comment returns what is inside the comment that a line begins with, between from and to,
+// and which kind it is. Marks that are doubled, as in /// and /**, are not a part of it.
 func (s style) comment(text string, at, end int) (from, to int, in remark, ok bool) {
 	rest := text[at:end]
 	for _, marks := range s.block {
@@ -209,12 +217,11 @@ func (s style) comment(text string, at, end int) (from, to int, in remark, ok bo
 	return at, end, remark{}, false
 }
 
-// InlineCommands returns the lines of a document that call an agent: a comment
-// that is alone on its line, or in Markdown a line of text outside of code, that
-// begins with @name of an agent there is, or with @auto, and says what to do. Any
-// other @word is none. languageID is LSP's; a language that is not known has the
-// usual marks of comments. Names are looked up in folder first; "" is the first
-// folder. Its cost is linear in the text. Spec 2.10.
+// InlineCommands returns the lines of a document that call an agent: a comment that is
+// alone on its line, or in Markdown a line of text outside of code, that begins with @name
+// of an agent there is, or with @auto, and says what to do. Any other @word is none.
+// languageID is LSP's; a language that is not known has the usual marks of comments. Names
+// are looked up in folder first; "" is the first folder. Its cost is linear in the text.
 // They are in the order of the text; nil = there are none.
 func InlineCommands(w *World, folder, languageID, text string) []Command {
 	if strings.IndexByte(text, '@') < 0 {
@@ -272,8 +279,9 @@ func (c callable) Has(name string) bool {
 	return has
 }
 
-// maxQualified is how many different names with a folder are looked up in one
-// document.
+// maxQualified is how many different names with a folder are looked up in one document:
+// each takes a search, and a document may have any number of @words. What comes behind
+// them names no agent.
 const maxQualified = 20
 
 // Unknown is the error for any other word, which is not a command.

@@ -19,17 +19,17 @@ const (
 	belowFit = 96  // characters of a line of text, which is wrapped; code is not
 )
 
-// Below returns the edit that puts an answer below a command of a text, as a
-// comment in which each line begins with >. The edit inserts whole lines and
-// nothing else.
+// Below returns the edit that puts an answer below a command of a text, as a comment in
+// which each line begins with >. The edit inserts whole lines and nothing else.
 //
-// The answer stays in its comment whatever it has: what ends or begins a comment or
-// runs in a string of several lines is taken apart by a space, quotes that could end
-// such a string become typographic ones, and what is not seen is left out.
+// The answer stays in its comment whatever it has, since a model wrote it and the document
+// may be a program: what ends or begins a comment or runs in a string of several lines is
+// taken apart by a space, quotes that could end such a string become typographic ones, and
+// what is not seen is left out.
 //
 // The error is fault.Invalid, with why, where a comment could not hold it for certain.
-// text must be the one that the command was found in. The edit has no URI. At most 200
-// lines are put there.
+// text must be the one that the command was found in. The edit has no URI. At most
+// maxBelow lines are put there.
 func (c Command) Below(languageID, text, answer string) (Edit, error) {
 	if err := c.beside(); err != nil {
 		return Edit{}, err
@@ -115,7 +115,9 @@ func (c Command) uncertain(languageID, text string) string {
 // part of it.
 const inString = "the line may be in a string"
 
-// within reports whether a place may be in a string between two of these marks.
+// within reports whether a place may be in a string between two of these marks: an odd
+// number of them stands before or behind it. It may be wrong about marks in comments, and
+// then refuses more than it must.
 func within(text string, r definition.Range, mark string) bool {
 	at := definition.NewIndex(text).Offset(r.Start)
 	return strings.Count(text[:at], mark)%2 == 1 || strings.Count(text[at:], mark)%2 == 1
@@ -125,8 +127,8 @@ func within(text string, r definition.Range, mark string) bool {
 // which strings of several lines are between marks of the author's choice.
 var noAnswers = strings.Fields(`bat tcl mdx rmd quarto ocaml pascal perl ruby crystal elixir fish`)
 
-// quotesIn returns what makes quotes typographic that may end a string of several lines
-// in a language.
+// quotesIn returns what makes quotes typographic that may end a string of several lines in
+// a language. A language that is in no list gets all of them.
 func quotesIn(languageID string) *strings.Replacer {
 	switch {
 	case slices.Contains(lineStrings, languageID):
@@ -237,8 +239,8 @@ func eolAt(text string, end int) string {
 	return "\n"
 }
 
-// quotedAnswer returns the lines of an answer as they may stand in a comment
-// between marks, or up to the line's end.
+// quotedAnswer returns the lines of an answer as they may stand in a comment between
+// marks, or up to the line's end. Lines of text are wrapped, those of code are not.
 func quotedAnswer(answer string, marks [2]string, quotes *strings.Replacer) []string {
 	var lines []string
 	var code fence
@@ -266,7 +268,8 @@ func visible(line string) string {
 	}, strings.ToValidUTF8(line, "\uFFFD"))
 }
 
-// wrapLine cuts a line of text at spaces.
+// wrapLine cuts a line of text at spaces, so that a part has belowFit characters at most;
+// a word that is longer stays whole.
 func wrapLine(line string) []string {
 	var parts []string
 	for rest := line; ; {
@@ -297,8 +300,9 @@ var apart = strings.Fields(`*/ /* --> <!-- *) (* -} {- |# #| #> <# ]] [[ =# #= ]
 // modeline is what an editor may take settings from.
 var modeline = regexp.MustCompile(`(\b(?i:variables)|\s(?:[vV]im?[<=>]*[0-9]*|ex)):`)
 
-// tame returns a line of an answer, without spaces at its end, that does not get out
-// of its comment.
+// tame returns a line of an answer, without spaces at its end, that does not get out of
+// its comment. It repeats until nothing changes, since taking one mark apart can leave
+// another.
 func tame(line string, marks [2]string) string {
 	for before := ""; before != line; {
 		before = line
@@ -326,7 +330,8 @@ func splices(line string) bool {
 	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "??/") || strings.HasSuffix(line, " _")
 }
 
-// codeBlocks returns the fenced blocks of code of a Markdown text.
+// codeBlocks returns the fenced blocks of code of a Markdown text, without their fences.
+// One that is not closed goes to the end.
 func codeBlocks(text string) []string {
 	var blocks []string
 	var lines []string

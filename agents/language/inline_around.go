@@ -50,8 +50,9 @@ func Around(languageID, text string, line int) (first, last int) {
 // blocks are the lines of a document.
 type blocks struct{ lines []string }
 
-// section grows by the sections of a text, from the innermost out; it reports
-// whether one was small enough.
+// section grows by the sections of a text, from the innermost out; it reports whether one
+// was small enough. A line # in a block of code is taken for a heading, which makes the
+// section smaller.
 func (b blocks) section(line int, grow func(from, to int) bool) bool {
 	level := func(i int) int {
 		s := strings.TrimLeft(b.lines[i], "#")

@@ -132,8 +132,9 @@ func Open(src definition.Source) *File {
 	return f
 }
 
-// agent returns the usable agent that a name means for a file of a folder, or nil
-// (spec 1.1). It takes a few comparisons, also for a name that means nothing.
+// agent returns the usable agent that a name means for a file of a folder, or nil. It
+// takes a few comparisons, also for a name that means nothing: a snapshot is sorted by
+// scope and name, and each scope is searched by halves.
 func (w *World) agent(folder, name string) *registry.Entry {
 	if w.Agents == nil || name == "" {
 		return nil

@@ -122,8 +122,8 @@ func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {
 	}
 }
 
-// trimURL takes from a URL what belongs to the sentence: marks at its end, and a
-// bracket that it did not open.
+// trimURL takes from a URL what belongs to the sentence: marks at its end, and a bracket
+// that it did not open, as in (see https://example.com).
 func trimURL(s string) string {
 	open := strings.Count(s, "(") - strings.Count(s, ")")
 	for s != "" {

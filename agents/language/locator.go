@@ -11,7 +11,8 @@ import (
 // as long as a file.
 // It is used by one goroutine.
 type locator struct {
-	f      *File
+	f *File
+	// offset and at are the same place, the last that was asked for.
 	offset int
 	at     definition.Position
 }

@@ -75,12 +75,14 @@ func (o *Override) copyEdit(uri, name string) Edit {
 // Names says which agent files name which agents. It is made of one snapshot
 // and immutable.
 type Names struct {
+	// who has for each agent's name the entries whose files may name it, each once.
 	who    map[string][]*registry.Entry
 	unsure []*registry.Entry // those that could be read in part only
 }
 
-// IndexNames returns the index of a snapshot, which may be nil. It reads each
-// definition once; keep it as long as the snapshot.
+// IndexNames returns the index of a snapshot, which may be nil. It reads each definition
+// once, and no file; keep it as long as the snapshot. It notes rather too many names than
+// too few: who asks looks at the text of the files that it has.
 func IndexNames(s *registry.Snapshot) *Names {
 	n := &Names{who: make(map[string][]*registry.Entry)}
 	if s == nil {
@@ -140,7 +142,8 @@ func namingKey(key string) bool {
 	return false
 }
 
-// wordsOf notes each word of the strings of a value that may be a name.
+// wordsOf notes each word of the strings of a value that may be a name, and what other
+// tools' display names become.
 func wordsOf(value any, note func(string)) {
 	switch v := value.(type) {
 	case string:
@@ -273,8 +276,9 @@ func (w *World) lookup(folder string, scope definition.Scope, name string) *regi
 	return best
 }
 
-// files yields the files that may name an agent: those that are open, then those
-// of the catalogue that the index has.
+// files yields the files that may name an agent: those that are open, then those of the
+// catalogue that the index has. Those of the disk are read one at a time, as they are
+// asked for.
 func (s Sources) files(w *World, name string) iter.Seq[*File] {
 	return func(yield func(*File) bool) {
 		open := make(map[string]bool, len(s.Open))
@@ -305,8 +309,8 @@ func (s Sources) files(w *World, name string) iter.Seq[*File] {
 	}
 }
 
-// open reads a file of the catalogue, without its Definition anew; nil where it is
-// gone.
+// open reads a file of the catalogue, without its Definition anew; nil where it is gone.
+// The text may be newer than the definition, so places come from the tree of the text.
 func (s Sources) open(d *definition.Definition) *File {
 	for _, f := range s.Open {
 		if f.Path == d.Path {

@@ -17,8 +17,9 @@ type naming struct {
 	name            string // "name", or "folder:name" where the folder stands before Span
 }
 
-// namings returns the places where a file names an agent by a name, in the order
-// of the text, but for its own field name.
+// namings returns the places where a file names an agent by a name, in the order of the
+// text, but for its own field name. It goes by the tree of the text and not by the
+// definition, so that files with errors, and of other tools, have places too.
 func namings(f *File, name string) []naming {
 	var found []naming
 	add := func(start, end int, as string) {
@@ -65,7 +66,9 @@ func namings(f *File, name string) []naming {
 	return found
 }
 
-// whole adds a scalar that is the name, or folder:name.
+// whole adds a scalar that is the name, or folder:name. In a file of another tool it may
+// be the name as that tool shows it. A scalar with escapes, or over lines, is left out:
+// its place cannot be edited.
 func whole(f *File, v *definition.Value, name string, add func(int, int, string)) {
 	if v == nil || v.Kind == definition.List || v.Kind == definition.Mapping {
 		return
@@ -166,8 +169,8 @@ func (o only) Unknown(name string) error {
 	return fault.New(fault.NotFound, "language.mention", "there is no agent %s; correct the name", name)
 }
 
-// prose adds the places of a prompt that mention the agent, as package mention
-// reads them, and its tool transfer_to_name. at is the offset of the text.
+// prose adds the places of a prompt that mention the agent, as package mention reads them,
+// and its tool transfer_to_name. at is the offset of the text in the file.
 func prose(text string, at int, name string, add func(int, int, string)) {
 	if !strings.Contains(text, name) {
 		return

@@ -37,9 +37,10 @@ type nodeNames struct {
 // namedNode is the name in ${name.member}, or in $${name} for the text itself.
 var namedNode = regexp.MustCompile(`(\$?)\$\{([\w-]+)(?:\.[\w-]+)*\}`)
 
-// nodesIn returns the places of a file that name nodes of its graph.
-// A condition that is written with escapes or over lines cannot be edited in place: it is
-// among the unclear ones, which a rename refuses.
+// nodesIn returns the places of a file that name nodes of its graph: the nodes themselves,
+// the entry, edges, placeholders, conditions and keys of the state. A condition that is
+// written with escapes or over lines cannot be edited in place: it is among the unclear
+// ones, which a rename refuses.
 func nodesIn(f *File) (n nodeNames) {
 	g := f.Tree.Root.Get("graph")
 	if f.Definition.Graph == nil || g == nil {

@@ -19,8 +19,9 @@ type target struct {
 	scope  definition.Scope // of the file where it was named
 }
 
-// nameAt returns what stands at a position of an agent file: the name of the
-// file's own agent, or one that it names. own says which.
+// nameAt returns what stands at a position of an agent file: the name of the file's own
+// agent, or one that it names. own says which. It looks for places of the word under the
+// cursor only, so that most positions cost little.
 func nameAt(w *World, f *File, at definition.Position) (name string, span definition.Span, own, ok bool) {
 	offset := f.Index.Offset(at)
 	if v := f.Tree.Root.Get("name"); v != nil && v.Holds(offset) && v.Text != "" && !f.Definition.Guessed {
@@ -108,7 +109,8 @@ func scalarSpan(f *File, v *definition.Value) definition.Span {
 	return v.Span
 }
 
-// targetOf returns the agent that a name means where it stands.
+// targetOf returns the agent that a name means where it stands; with own it is the agent
+// of the file itself, which the catalogue may not have yet.
 func targetOf(w *World, f *File, name string, own bool) target {
 	t := target{name: name, folder: f.Folder, scope: f.Scope}
 	if own {
@@ -132,7 +134,8 @@ func targetOf(w *World, f *File, name string, own bool) target {
 	return t
 }
 
-// is reports whether a name means the target where it stands.
+// is reports whether a name means the target where it stands: another agent of the same
+// name may be nearer there.
 func (t target) is(w *World, folder string, scope definition.Scope, name string) bool {
 	e := w.lookup(folder, scope, name)
 	if t.entry == nil || e == nil {
@@ -149,8 +152,9 @@ type reference struct {
 	override *Override // of a key of settings that other agents of the name have as well
 }
 
-// references returns the places that name a target, its own field name aside, in
-// files, which f is put among, and in what else s has.
+// references returns the places that name a target, its own field name aside, in files,
+// which f is put among, and in what else s has. They are sorted by file and place, each
+// once.
 func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) []reference {
 	var found []reference
 	in := func(g *File) {
@@ -366,7 +370,8 @@ func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
 // noMatch is the rank of what a query does not fit.
 const noMatch = 100
 
-// match ranks a text, from 0 for the best.
+// match ranks a text, from 0 for the best, by how it has the query: as a whole, at its
+// beginning, somewhere, or only its characters in their order.
 func match(text, query string) int {
 	switch {
 	case text == query, query == "":

@@ -126,8 +126,12 @@ func RenameFile(w *World, s Sources, f *File, newName string) (WorkspaceEdit, er
 	return edit, err
 }
 
-// rename returns the change that gives the target another name. own is the file
-// where it was named, nil for one that is no agent file.
+// rename returns the change that gives the target another name. own is the file where it
+// was named, nil for one that is no agent file.
+//
+// All that could go wrong is checked before an edit is made: that the agent can be
+// renamed, that the name is one and is free in every place that would mean it, and that
+// each file can be written and read. So there is the whole change or an error.
 func (t target) rename(w *World, s Sources, own *File, newName string) (WorkspaceEdit, error) {
 	const op = "language.rename"
 	if err := t.renamable(s); err != nil {
@@ -206,8 +210,8 @@ func pathAfterRename(path, name, newName string) string {
 	return ""
 }
 
-// scalarLike writes a name as the scalar that it replaces was written; a name
-// that YAML would take for something else gets quotes.
+// scalarLike writes a name as the scalar that it replaces was written, with its quotes; a
+// name that YAML would take for something else gets some.
 func scalarLike(before, name string) string {
 	if before != "" && (before[0] == '"' || before[0] == '\'') {
 		return before[:1] + name + before[:1]
@@ -308,7 +312,8 @@ func (t target) overridden(s Sources, newName string) error {
 // fileName returns the last part of a URI, for people.
 func fileName(uri string) string { return uri[strings.LastIndexByte(uri, '/')+1:] }
 
-// checkAccepts says why a file cannot take the new name, nil where all can.
+// checkAccepts says why a file cannot take the new name, nil where all can: it is an
+// extension's, or read-only, or of a tool whose names are others.
 func checkAccepts(s Sources, own *File, refs []reference, newName string) error {
 	const op = "language.rename"
 	told := map[*File]bool{}

@@ -152,7 +152,8 @@ type heading struct {
 // maxHeadings is how many headings a file's outline has.
 const maxHeadings = 2000
 
-// lines yields the lines of a part of the text without their endings.
+// lines yields the lines of a part of the text without their endings, which are \n, \r\n
+// or \r. The last one may be a part of a longer line.
 func (f *File) lines(s definition.Span) iter.Seq[definition.Span] {
 	return func(yield func(definition.Span) bool) {
 		for at := s.Start; at < s.End; {
@@ -193,8 +194,9 @@ func (f *File) fences() []definition.Span {
 	return found
 }
 
-// fence is where the lines of a Markdown text are that were taken. What they are
-// indented by counts from the list's item that they are in, as in CommonMark.
+// fence is where the lines of a Markdown text are that were taken. What they are indented
+// by counts from the list's item that they are in, as in CommonMark. The zero fence is the
+// beginning of a text.
 type fence struct {
 	mark   string // what opened the block of code at hand; "" outside of one
 	column int    // where that stands
@@ -211,7 +213,8 @@ const (
 	closes
 )
 
-// next takes the next line, which has no ending.
+// next takes the next line, which has no ending, and says what it is to the blocks of
+// code.
 func (c *fence) next(line string) part {
 	text, column := unindent(line, 0)
 	if c.mark == "" && text != "" {

@@ -102,6 +102,8 @@ func (o *changesOptions) do(ctx context.Context, conn *connection, std streams, 
 	case !o.keep && !o.undo:
 		return printChanges(ctx, std.out, all, o.patch)
 	}
+	// With no name of a file or hunk the daemon gets one request for each session, not one
+	// a file.
 	if o.whole {
 		all = bySession(all)
 	}
@@ -405,6 +407,7 @@ func askAboutHunks(ctx context.Context, conn *connection, std streams, run strin
 			case action == "":
 				continue
 			}
+			// No ids mean the whole file: so does a part that is one.
 			if c.hunks = nil; p.hunk.ID != "" {
 				c.hunks = []string{p.hunk.ID}
 			}

@@ -123,6 +123,8 @@ func inChat(
 	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
 	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
 ) error {
+	// The chat is made last, since it is made of functions of the dialogue; noted and
+	// flush look at shown when they are called.
 	collector.SetUsual(gcPercent)
 	var shown *chat.Chat
 	noted := notes{&shown}
@@ -158,6 +160,8 @@ func inChat(
 		defer func() { shown.Quit(c.farewell()) }()
 		ended = c.converse(ctx)
 	})
+	// The chat needs the terminal's keys, so it is on this goroutine; it returns when the
+	// person leaves, or when the dialogue has called Quit.
 	err := shown.Run(ctx)
 	cancel(nil)
 	work.Wait()

@@ -38,6 +38,8 @@ func connect(ctx context.Context, config daemon.Config, folder string, handler c
 	if err != nil {
 		return nil, err
 	}
+	// net.Pipe has no buffer, so no side is ahead of the other; the daemon's outbox sees
+	// to it that nobody who sends waits.
 	near, far := net.Pipe()
 	c := &connection{done: make(chan error, 1)}
 	c.end = sync.OnceValue(c.close)

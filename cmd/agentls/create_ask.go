@@ -62,6 +62,7 @@ func (z *wizard) ask(ctx context.Context) error {
 				fmt.Fprintln(z.asks.out, "\nNothing was written.")
 				return exit{exitInterrupted}
 			}
+			// Kept to take the answer back: set writes into what w has, also into the map.
 			params, fields := z.w.CreateParams, maps.Clone(z.w.Fields)
 			q.set(line)
 			err := z.try(ctx, z.w.Name)

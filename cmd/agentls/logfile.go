@@ -67,6 +67,7 @@ func (l *logFile) write(line []byte) error {
 		head = fmt.Appendf(head, "level=WARN msg=\"lines of this log were dropped\" lines=%d err=%q\n", l.dropped,
 			l.why)
 	}
+	// One call: the file is opened to append, so lines of other processes stay whole.
 	n, err := l.file.Write(append(head, line...))
 	l.torn = err != nil && (n > 0 || l.torn)
 	if err == nil {

@@ -152,6 +152,7 @@ func execute(args []string, std streams) int {
 	if len(args) == 0 && std.atTerminal() {
 		args = []string{"--interactive"}
 	}
+	// Before cobra sees them: it would look for a command of that name.
 	if isPrompt(args) {
 		args = append([]string{"run"}, args...)
 	}
@@ -173,6 +174,7 @@ func execute(args []string, std streams) int {
 		}
 		return exitUsage
 	}
+	// An error after a signal is what the signal came to, as a request that was cancelled.
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}

@@ -66,6 +66,8 @@ func wipe(kept []string) error {
 	if _, err := memory.ReadAt(block, start); err != nil {
 		return err
 	}
+	// Only values are cleared: their length, and so all that comes behind them, stays
+	// where it is.
 	for rest := block; len(rest) > 0; {
 		entry, after, _ := bytes.Cut(rest, []byte{0})
 		if name := bytes.IndexByte(entry, '='); name >= 0 && !slices.Contains(kept, string(entry)) {

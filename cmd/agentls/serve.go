@@ -115,6 +115,7 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 		slog.NewTextHandler(masked{file, config.Secrets.MaskAll},
 			&slog.HandlerOptions{Level: level}).WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}),
 	))
+	// A limit that the person has set themselves counts.
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(daemon.MemoryLimit)
 	}

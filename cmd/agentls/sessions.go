@@ -249,6 +249,7 @@ func printSessions(out io.Writer, sessions []wire.Session) error {
 func showSession(ctx context.Context, conn *connection, out io.Writer, id string, events bool) error {
 	var failed error
 	shown := &outlet{out, func(err error) { failed = err }}
+	// Everything goes to out: it is one transcript, in the order in which it happened.
 	t := newTimeline(streams{out: shown, err: shown}, nil)
 	t.past = true
 	var list wire.ListResult

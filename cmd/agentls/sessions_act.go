@@ -293,6 +293,8 @@ only runs that had not finished, and began after the place, are ended for good.`
 				if err != nil {
 					return err
 				}
+				// Compared afterwards: the answer to the request does not say which runs
+				// it ended.
 				unfinished, err := conn.unfinishedRuns(ctx, p.Session)
 				if err != nil {
 					return err

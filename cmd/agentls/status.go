@@ -131,6 +131,7 @@ func (s *status) tick(now time.Time, midLine bool) {
 	case !s.runs || s.held > 0 || midLine:
 	case s.prompt:
 		if now.Sub(s.quiet) >= s.patient {
+			// Each line pushes the prompt up, so they come ever more rarely.
 			s.quiet, s.patient = now, min(2*s.patient, quietMost)
 			fmt.Fprintf(s.out, "  … %s\n", fit(s.line(now), s.width()-5))
 		}

@@ -157,6 +157,8 @@ func (t *terminal) editFile(ctx context.Context, path string) error {
 	if state, err := term.GetState(fd); err == nil {
 		defer term.Restore(fd, state)
 	}
+	// The slice is cut to its length, so that append does not write into the one of the
+	// terminal.
 	c := exec.CommandContext(ctx, t.editor[0], append(t.editor[1:len(t.editor):len(t.editor)], path)...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = closing

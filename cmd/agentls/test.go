@@ -188,6 +188,8 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 			if !strings.Contains(one.Name, p.o.only) {
 				continue
 			}
+			// The result is there before its test has run, so that the table has the order
+			// of the files.
 			r := &testResult{file: shown, name: one.Name, line: one.Line,
 				unjudged: one.Expect.Judge != nil && !p.o.judge}
 			results = append(results, r)

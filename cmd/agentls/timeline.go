@@ -208,6 +208,7 @@ func (t *timeline) show(e wire.ActivityParams) {
 		t.status.take(who, body)
 		t.mu.Unlock()
 	}
+	// Deferred: a span that ends with the event stands below what the event shows.
 	if t.trace != nil {
 		defer t.tellSpans(e, body)
 	}

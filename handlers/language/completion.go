@@ -98,7 +98,7 @@ var itemKinds = map[language.ItemKind][2]protocol.CompletionItemKind{
 	language.FileItem:     {protocol.CompletionItemKindSnippet},
 }
 
-// taker is what a client takes of completions. The zero value takes the least.
+// taker is what a client takes of completions, as it said at the start.
 type taker struct {
 	// tags and deprecated are the newer and the older way to strike an item through.
 	snippets, tags, deprecated bool
