@@ -13,7 +13,8 @@ import (
 // one for the runs of a client that is not sent any.
 type stream struct {
 	session string
-	told    bool
+	// The client is sent the events themselves.
+	told bool
 }
 
 // follower reads the events of one session, in order, from the first run that
@@ -40,6 +41,7 @@ type follower struct {
 	took  uint64        // the last event that is on its way to the client
 	sent  uint64        // the last event that was queued for the client, or left out
 	moved chan struct{} // closed and replaced when sent grows
+	// Nothing more will be queued.
 	ended bool
 	watch map[string]func(activity.Event) // told the events of a run, by run
 	runs  map[string]*agents.Live         // of the client's, that have not ended as far as it was told

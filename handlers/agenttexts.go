@@ -19,8 +19,9 @@ import (
 // an agent only when the person typed what is new in it, on top of a text that they had
 // approved (SEC-09): no text that a tool or another program brought in.
 type agentTexts struct {
-	work    *conc.WaitGroup
-	disk    sequence // compares texts with their files
+	work *conc.WaitGroup
+	disk sequence // compares texts with their files
+	// Guards all below.
 	mu      sync.Mutex
 	open    map[string]*authorship
 	closed  map[string]*authorship               // with a text of the person's that may be saved yet, or opened under another name

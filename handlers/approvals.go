@@ -192,6 +192,7 @@ func (d *frontend) confirm(ctx context.Context, p *wire.ConfirmParams, expires t
 
 // inquiry is a question as a request to the client, with a result of type R.
 type inquiry[R any] struct {
+	// An answer by agents/respond has to name it.
 	id, nonce, method string
 	params            any
 	later             func(*R) bool  // the result is no answer yet

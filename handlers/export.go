@@ -21,10 +21,11 @@ import (
 // written has the files that this export made, by path, with the agent that each is of.
 type exports struct {
 	*wire.ExportParams
-	h       *Handlers
-	s       *workspace.Snapshot
-	disk    *workspace.Disk // nil where only texts are wanted
-	dir     string          // of the new files, relative to the disk
+	h    *Handlers
+	s    *workspace.Snapshot
+	disk *workspace.Disk // nil where only texts are wanted
+	dir  string          // of the new files, relative to the disk
+	// By the path of the new file, the agent that it is of.
 	written map[string]string
 }
 

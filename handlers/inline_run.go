@@ -115,7 +115,8 @@ func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 
 // inlineCall is an inline command of a document.
 type inlineCall struct {
-	doc     *workspace.Document
+	doc *workspace.Document
+	// As it stands in doc.
 	command agentfile.Command
 }
 

@@ -67,7 +67,8 @@ func (h *Handlers) units(text string) func(offset int) int {
 // addressees is who can be named in a text. It implements [mention.Agents].
 type addressees struct {
 	catalog *registry.Snapshot
-	names   map[string]bool
+	// As they can be typed, with folder:name for a project's agents.
+	names map[string]bool
 }
 
 // addresseesIn returns the agents of a catalog by what they can be called.

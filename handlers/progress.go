@@ -141,10 +141,13 @@ func tokenKey(t protocol.ProgressToken) string { return fmt.Sprintf("%T %v", t, 
 // progressLine is what a run does, in one line:
 // "debugger · read_file app.ts · 3/30 turns · 12k tok".
 type progressLine struct {
-	agent  string
-	turns  int // at most; 0 = no limit
-	turn   int
+	agent string
+	turns int // at most; 0 = no limit
+	// From 1, of the agent that is shown.
+	turn int
+	// Of all runs below as well.
 	tokens int
+	// What goes on, in a few words.
 	doing  string
 	handed string // the newest handoff; "" = there was none
 }

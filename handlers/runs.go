@@ -24,7 +24,8 @@ import (
 // release and started are each called once, whatever becomes of the request.
 type request struct {
 	snapshot *workspace.Snapshot
-	release  func()
+	// Ends the reservation of the run's id.
+	release func()
 	// Requests to one agent in one session are started in the order in which they
 	// came (REL-128).
 	before  <-chan struct{} // closed when the request before this one is started; nil for none

@@ -161,7 +161,8 @@ type testRun struct {
 	shown  *testProgress
 	began  time.Time
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// How many have ended; guarded by mu.
 	done    int
 	results []wire.TestResult
 	wrong   [][]definition.Problem // of each, as findings
@@ -227,7 +228,8 @@ func (r *testRun) finish(ctx context.Context, jobs []testJob) (*wire.TestRunResu
 
 // testProgress shows how far tests are; one that shows nothing takes everything as well.
 type testProgress struct {
-	on  *server.Progress
+	on *server.Progress
+	// Of the token, in Handlers.testing.
 	key string
 }
 

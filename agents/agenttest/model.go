@@ -20,8 +20,10 @@ import (
 type Model struct {
 	mu      sync.Mutex
 	answers []Answer
-	used    []bool
-	wrong   []Failure
+	// As long as answers.
+	used []bool
+	// What did not come as expected, in the order in which it happened.
+	wrong []Failure
 }
 
 // NewModel returns the model of a case.

@@ -52,13 +52,15 @@ func Record(events []activity.Event) *File {
 // agents that control passed to.
 type recording struct {
 	Case
-	of     string // the correlation id of its events
+	of string // the correlation id of its events
+	// Those that events are of.
 	agents map[string]bool
 	tools  []ToolCall
 	hands  []string
 	asked  []Confirmation
 	ids    []string // of asked
-	ended  bool
+	// The run has ended by itself, and not by a handoff.
+	ended bool
 }
 
 // take takes an event of the run, or of one that it led to.

@@ -42,9 +42,10 @@ func (t *Tools) Failures() []Failure {
 type stubs struct {
 	mu      sync.Mutex
 	results []Result
-	used    []bool
-	calls   map[string]*Result // by call: one may be planned more than once
-	wrong   []Failure
+	// As long as results.
+	used  []bool
+	calls map[string]*Result // by call: one may be planned more than once
+	wrong []Failure
 }
 
 // refuse returns the error of a call that does not run in a test, and notes it as a

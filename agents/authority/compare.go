@@ -359,8 +359,6 @@ func (c *comparing) handoffs(a, b []Reference) {
 }
 
 // references compares whom or what an agent reaches, by name.
-//
-// The text of a reference does not count: it is about the circumstances.
 func (c *comparing) references(field, what string, a, b []Reference) {
 	names := func(list []Reference) []string {
 		var all []string
@@ -386,9 +384,7 @@ func (c *comparing) references(field, what string, a, b []Reference) {
 }
 
 // limit compares a number of which 0 is none. More, or no limit any more, gives power.
-//
-// A change to less is a line that does not grow. The text comes from the values, so that
-// durations and dollars are shown as elsewhere.
+// The texts are those of the values, so durations and dollars look as they do elsewhere.
 func (c *comparing) limit(key string, a, b *Explanation) {
 	before, after := number(a, key), number(b, key)
 	if before == after {

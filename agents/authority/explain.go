@@ -66,7 +66,8 @@ func Explain(in Input) *Explanation {
 // reached (routes, subagents, the worst case) goes by the tools that are offered.
 type explainer struct {
 	*places
-	in  *Input
+	in *Input
+	// With the overrides of the settings; in.File is without them.
 	def *definition.Definition
 	e   *Explanation
 

@@ -17,9 +17,11 @@ import (
 // places finds what a file and the overrides over it say. It caches what it looked up
 // (lists), so only one goroutine uses it.
 type places struct {
-	in    *Input
+	in *Input
+	// Nil without a text.
 	tree  *definition.Tree
 	lines []int // the offset at which each line of the file begins
+	// The overrides for this agent, the weakest first.
 	over  []section
 	lists map[*definition.Value]map[string]int // of each list that was asked for: the line of each name in it
 }

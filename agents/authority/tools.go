@@ -31,7 +31,8 @@ type toolset struct {
 	all    []tool.Tool // registered, each name once, by name
 	left   []string    // the names of the offered, sorted
 	stages []stage     // in the order of spec 4.2
-	allow  patterns
+	// The agent's allow-list, read once.
+	allow patterns
 }
 
 // stage is a list that takes tools away: it says whether it takes one, why, and
@@ -40,9 +41,11 @@ type stage func(name string) (why string, origin Origin, takes bool)
 
 // patterns is a list of names and globs.
 type patterns struct {
+	// As they are written, in their order.
 	entries []string
 	exact   map[string]int // of names: the first entry of each
-	globs   []glob
+	// In the order of the entries.
+	globs []glob
 }
 
 // glob is an entry that may be about several tools.
@@ -294,7 +297,8 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 type judge struct {
 	gate    *guard.Gate
 	request guard.Request
-	now     guard.Approval
+	// The approval mode that holds.
+	now guard.Approval
 }
 
 // newJudge returns the judge of an agent's tools. Without a gate of the session it asks a new one,

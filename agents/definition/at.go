@@ -98,9 +98,11 @@ func flush(s string) bool {
 // open is the stack of what the lines so far are in, the outermost first; columns grow
 // from one to the next, but for a key whose list is not indented.
 type lineReader struct {
-	src    string // up to the front-matter's end
+	src string // up to the front-matter's end
+	// Moved within its line by last, to the text that it stands before.
 	offset int
-	open   []opened
+	// The outermost first.
+	open []opened
 }
 
 // opened is a key or a list's entry whose value may go on with the next line.

@@ -24,6 +24,8 @@ type quick struct {
 
 	// Parts wait in open until their collection ends, and then move to nodes or
 	// keys, where they stay until the next text: a tree costs no memory of its own.
+	//
+	// Those of the collections that are being read, the outer ones first.
 	openNodes, nodes []node
 	openKeys, keys   []key
 }

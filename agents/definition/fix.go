@@ -66,8 +66,10 @@ type fixer struct {
 	problem Problem
 	span    Span   // of the problem
 	eol     string // how the file ends its lines
-	stem    string
-	fixes   []Fix
+	// The file's name without .md.
+	stem string
+	// Found so far, the likeliest first.
+	fixes []Fix
 }
 
 // Fixes returns what fixes a problem, the likeliest first. The path and the text

@@ -37,6 +37,7 @@ type node struct {
 
 // key is a mapping's key.
 type key struct {
+	// Without quotes.
 	name       string
 	start, end int
 }

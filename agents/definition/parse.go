@@ -61,6 +61,7 @@ type Scratch struct {
 // not be part of it.
 type reader struct {
 	*Definition
+	// As Parse was given it.
 	source Source
 	quick  *quick
 	text   text
@@ -68,15 +69,21 @@ type reader struct {
 
 	problems []Problem // found so far
 
-	open     [2]int // the opening line
-	shut     [2]int // the closing line
-	body     int    // where the body starts
-	root     *node
+	open [2]int // the opening line
+	shut [2]int // the closing line
+	body int    // where the body starts
+	// The tree, from the moment that fields are read.
+	root *node
+	// The value of name, without a text where it is no string; nil where there is no
+	// value.
 	nameNode *node
 	nameKey  bool // a key name is there, with a value or without
-	titled   bool
-	kinded   bool
-	prompt   *node // systemPrompt
+	// A title is there, in any spelling.
+	titled bool
+	// A kind is there that is not empty.
+	kinded bool
+	prompt *node // systemPrompt
+	// The names of the inputs; nil = the file has no field inputs.
 	inputs   map[string]bool
 	readOnly bool       // only safe tools (permissionMode)
 	spawn    bool       // an allowed tool of another dialect starts subagents

@@ -13,10 +13,11 @@ import (
 // out is the text so far and at the place of each of its bytes in src; both grow together,
 // by put alone.
 type repairer struct {
-	src     string
-	to      int // end of the front-matter in src
-	out     []byte
-	at      []int
+	src string
+	to  int // end of the front-matter in src
+	out []byte
+	at  []int
+	// What was repaired, for the findings.
 	changes []finding
 }
 

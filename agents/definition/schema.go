@@ -116,13 +116,15 @@ type parts struct {
 	anchors  int
 	steps    int
 	refs     map[string]bool // the different references
+	// Checked so far, by their texts.
 	patterns map[string]parsed
 }
 
 // parsed is what is known of a pattern.
 type parsed struct {
 	size pattern.Size
-	bad  *pattern.Error
+	// Why it may not be used; nil = it may.
+	bad *pattern.Error
 }
 
 // partsOf returns the count of a schema, of which nothing is counted yet.

@@ -25,6 +25,7 @@ const (
 
 // finding is a problem before its place is a range: offsets of the file.
 type finding struct {
+	// As in Problem.
 	code       string
 	start, end int
 	message    string

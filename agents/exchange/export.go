@@ -65,8 +65,11 @@ type exporter struct {
 	to   definition.Dialect
 	kept *original // nil for an agent that was not imported
 
-	out  entries
+	// The front-matter that is made, without what only the original has.
+	out entries
+	// The name of the new file.
 	file string
+	// Its whole text.
 	data string
 	loss []Loss
 	was  *definition.Definition // the agent as it was imported; nil unless it returns

@@ -61,9 +61,12 @@ type importer struct {
 	*definition.Definition
 	tree  *definition.Tree
 	index *definition.Index
-	name  string
-	file  string
+	// What the agent is to be called.
+	name string
+	// The original's name, for messages.
+	file string
 
+	// The front-matter as it is written.
 	out      entries
 	restrict []string // keys that restrict and have no counterpart
 	loss     []Loss

@@ -82,6 +82,7 @@ type Completion struct {
 // Status is the line at the bottom. What is empty is left out. All of it is shown as
 // text.
 type Status struct {
+	// The approval mode.
 	Agent, Model, Mode, Branch, Sandbox string
 	Trust                               string // of the folder, where it is not trusted
 }

@@ -38,15 +38,17 @@ type item struct {
 	size   int // bytes that are counted
 
 	// Of a call.
-	call     string
-	who      string // the agent, where it is not the one that the person talks to
-	state    activity.CallState
+	call  string
+	who   string // the agent, where it is not the one that the person talks to
+	state activity.CallState
+	// What the tool last said while it goes on; shown where it printed nothing.
 	progress string
 	patch    string // what it changed, unified
 	seen     bool   // the person was shown the same change when they were asked
 	// When it began to execute; zero = it has not.
 	began time.Time
-	took  time.Duration
+	// Set when the call has ended.
+	took time.Duration
 }
 
 // spaced reports whether a blank line stands before an item.

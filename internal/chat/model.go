@@ -44,15 +44,20 @@ type screen struct {
 	held  []tea.Msg
 	drain time.Time // when the queue was taken last
 
+	// A run goes on, as SetBusy says.
 	busy      bool
 	cancelled bool // the run was told to end
-	began     time.Time
-	ticking   bool
-	status    Status
-	usage     model.Usage // since the chat began
-	cost      float64     // in dollars, of the runs that have ended
+	// When SetBusy was told last that a run goes on.
+	began time.Time
+	// A tickMsg is on its way.
+	ticking bool
+	status  Status
+	usage   model.Usage // since the chat began
+	cost    float64     // in dollars, of the runs that have ended
 
+	// Nil while it is not open.
 	pager *pager
+	// Quit was called: it ends when everything is printed.
 	ended bool
 }
 

@@ -12,7 +12,8 @@ import (
 // lines are rendered once, for the width at that moment. top is the first that is shown.
 type pager struct {
 	lines []string
-	top   int
+	// From 0, of lines.
+	top int
 }
 
 // newPager returns a pager at the end of what there is now.

@@ -15,8 +15,9 @@ type popup struct {
 	complete func(word string) []Completion
 	word     string // that it is about; "" = it is closed
 	offers   []Completion
-	at       int
-	refused  string // the word that the person has closed it for
+	// The one that is chosen, from 0.
+	at      int
+	refused string // the word that the person has closed it for
 }
 
 // completedMsg is what a word can become.

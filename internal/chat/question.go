@@ -15,7 +15,8 @@ import (
 // else is shown meanwhile; what one step of it asks depends on the answers before. It
 // serves one goroutine, which asks its steps one after the other.
 type Question struct {
-	c    *Chat
+	c *Chat
+	// How many wait that the chat does not know of.
 	more int
 	own  bool // the person is at it: the next key is meant for it
 }
@@ -138,14 +139,18 @@ const (
 // dialog is a step of a question on the screen. What asks it sets the first part and
 // does not touch it afterwards; the rest is the loop's.
 type dialog struct {
-	kind    kindOfDialog
+	kind kindOfDialog
+	// Shown above, where it scrolls by; "" for none.
 	body    string
 	title   string
 	options []Option
+	// Of editing: the text to begin with.
 	initial string
-	secret  bool
-	search  bool // what is typed narrows the options down, instead of choosing by key
-	more    int
+	// Of typing: what is typed is shown as dots, and never told.
+	secret bool
+	search bool // what is typed narrows the options down, instead of choosing by key
+	// How many other questions wait.
+	more int
 	// Has room for one, so that the loop never waits.
 	answer chan reply
 

@@ -19,6 +19,7 @@ import (
 // keyring is false without a session bus on Linux. The methods may be called by several
 // goroutines; file has its own lock.
 type logins struct {
+	// Says of each login whether the keyring has it, and has the others.
 	file    *workspace.Logins
 	keyring bool // there may be one
 	log     *slog.Logger

@@ -58,6 +58,7 @@ func (s *folderSettings) readProvider(all *workspace.Settings) {
 // provider's own address.
 type account struct {
 	key, url string
+	// Requests go to Vertex AI, with a project or in express mode.
 	onVertex bool
 	vertex   gemini.Vertex
 }

@@ -42,8 +42,10 @@ const (
 // It is used by one goroutine until begin has returned; ready may then be called
 // from any.
 type starts struct {
+	// The record of this workspace; crash files lie beside it.
 	file string
 	now  func() time.Time
+	// This process's start, set by begin.
 	own  start
 	safe bool // too many starts have crashed
 

@@ -15,6 +15,7 @@ import (
 // environment and, once they were read, those of the person's settings. What was
 // a secret once stays one. It is safe for concurrent use.
 type Secrets struct {
+	// Of all values so far; nil before the first.
 	masker atomic.Pointer[mask.Masker]
 
 	mu    sync.Mutex

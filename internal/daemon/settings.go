@@ -50,7 +50,8 @@ type folderSettings struct {
 // mu guards of and last. last has what could be read the last time, for a file that is
 // broken now.
 type settingsCache struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// By folder, "" for none; nil after forget.
 	of   map[string]*folderSettings
 	last workspace.LastSettings // is not forgotten
 

@@ -58,8 +58,11 @@ func bash(reaper bool) tool.Tool {
 // shellCall is a planned call of bash.
 type shellCall struct {
 	bashArgs
-	dir      string // where it runs
-	reaper   bool
+	dir string // where it runs
+	// As in Config.
+	reaper bool
+	// The words of each simple command, as command.Analyze found them; the first is its
+	// name.
 	commands [][]string
 }
 
@@ -337,12 +340,15 @@ func (c *shellCall) again(env *tool.Env) error {
 // It is filled by the goroutine that ran the command, before result is called. At most one
 // of timeout and cancelled is set; signal is "" for a command that exited by itself.
 type ending struct {
-	code      int
+	// Of the shell; 128 and the number of the signal where one ended it.
+	code int
+	// Its name as the system has it, such as killed; "" for none.
 	signal    string
 	timeout   bool
 	cancelled bool
 	left      string // what goes on without the command
-	notes     []string
+	// What the wall and the proxy say, a sentence without a full stop each.
+	notes []string
 }
 
 // run runs the command and waits for it. The caller releases the wall.

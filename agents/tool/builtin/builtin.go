@@ -47,7 +47,9 @@ func Tools() []tool.Tool { return Config{}.Tools() }
 // brought to their canonical form before plan sees them, and the plan gets tool,
 // arguments and at least the tool's own risk after.
 type builtin[A any] struct {
-	spec   tool.Spec
+	// As models and people are told it, with the least risk.
+	spec tool.Spec
+	// Checks arguments and brings them to their canonical form.
 	schema *tool.Schema
 	plan   func(ctx context.Context, env *tool.Env, args A) (*tool.Plan, error)
 }

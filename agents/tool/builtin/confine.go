@@ -22,11 +22,13 @@ import (
 //
 // One goroutine uses it at a time.
 type sandboxedCommand struct {
-	box    *sandbox.Box // nil without a sandbox
+	box *sandbox.Box // nil without a sandbox
+	// Started by start, once.
 	cmd    *exec.Cmd
 	reaper bool
 	env    *tool.Env
-	spec   sandbox.Spec
+	// What the wall was asked for; zero without a sandbox.
+	spec sandbox.Spec
 
 	network *network // nil where the command reaches no host, or any
 }

@@ -62,7 +62,8 @@ type commitCall struct {
 	files  []string // what is committed, relative to folder; those first that git does not know
 	fresh  int      // how many git does not know
 	shown  []string // the files with their states, as git has them in order
-	repo   *git.Repository
+	// Opened anew when the call runs, since it may have changed.
+	repo *git.Repository
 }
 
 // plan finds the files and shows them. It runs git, which changes nothing, and

@@ -53,8 +53,10 @@ func grep() tool.Tool {
 // line is a line that matched, or one of its neighbours.
 type line struct {
 	number int // from 1
-	text   string
-	hit    bool
+	// Without its line feed; a carriage return at the end stays.
+	text string
+	// False for a line of context.
+	hit bool
 }
 
 // hits are the lines of one file, by number.
@@ -71,14 +73,16 @@ type hits struct {
 // Workers share it: they read what newQuery set. Only the goroutine that walks changes
 // something, the caches of hidden and, by wanted, denied.
 type query struct {
-	env     *tool.Env
-	dir     *opened
-	start   string // a folder or a file, relative to dir
-	isFile  bool
-	re      *regexp.Regexp
-	whole   *regexp.Regexp // re where a whole file may be asked first, else nil
-	needs   literal        // what each match holds
+	env    *tool.Env
+	dir    *opened
+	start  string // a folder or a file, relative to dir
+	isFile bool
+	re     *regexp.Regexp
+	whole  *regexp.Regexp // re where a whole file may be asked first, else nil
+	needs  literal        // what each match holds
+	// A glob over paths below start, or over names alone if it has no slash; "" = all.
 	include string
+	// Lines before and after each match, maxContext at most.
 	context int
 	hidden  *ignores
 	denied  map[string]bool // files that a rule keeps the tool from

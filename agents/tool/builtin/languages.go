@@ -204,13 +204,15 @@ func letter(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsN
 //
 // It is made for one answer and used by one goroutine.
 type readFiles struct {
-	env  *tool.Env
+	env *tool.Env
+	// By the path as the editor named it.
 	read map[string]*readOnce
 }
 
 // readOnce is a file of an answer; rel is "" where it may not be shown.
 type readOnce struct {
-	rel   string
+	rel string
+	// Without their ends; nil of a binary file.
 	lines []string
 	taint tool.Taint
 }

@@ -28,12 +28,14 @@ import (
 // mu guards reached and refused. end reads them without it, since no connection is left by
 // then.
 type network struct {
-	dir    string // the daemon's alone, with the socket
+	dir string // the daemon's alone, with the socket
+	// The path of the Unix socket at which the proxy listens.
 	socket string
 	stop   context.CancelFunc
 	work   conc.WaitGroup
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Each once, maxHosts at most.
 	reached []string
 	refused []string // with the reasons
 }

@@ -252,6 +252,7 @@ type many struct {
 	files int // that are shown, whole or in part
 	media []model.Media
 	bytes int // of media
+	// The worst of the files that were read, shown or not.
 	taint tool.Taint
 	left  []string // what is not shown, or not whole: why, and how to get it
 }

@@ -130,11 +130,13 @@ func parents(rel string) []string {
 // to maxWalked; partial is set where a limit or ctx kept something from being visited. One
 // goroutine uses it.
 type walker struct {
-	ctx     context.Context
-	dir     *opened
-	hidden  *ignores
-	visit   func(rel string) bool // false ends the walk
+	ctx    context.Context
+	dir    *opened
+	hidden *ignores
+	visit  func(rel string) bool // false ends the walk
+	// Listed so far, hidden ones too.
 	entries int
+	// A bound or the context kept it from seeing everything.
 	partial bool
 }
 

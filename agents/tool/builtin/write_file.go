@@ -84,7 +84,8 @@ func withEnds(text, end string) string {
 // write_file, edit_file, apply_patch and save_memory make one each for a file; it
 // is used for one call and by one goroutine.
 type change struct {
-	env  *tool.Env
+	env *tool.Env
+	// The name of the tool, for labels and titles.
 	tool string
 	path string // as the model named it
 	at   tool.Place
@@ -193,7 +194,8 @@ func (c *change) plan(text string) *tool.Plan {
 
 // verdict is how risky a change of one file is.
 type verdict struct {
-	risk     tool.Risk
+	risk tool.Risk
+	// For the person, as the continuation of "it".
 	why      string
 	notes    []string // what a person should look at
 	ordinary bool     // an answer may hold for the next change too

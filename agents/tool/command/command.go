@@ -108,11 +108,13 @@ func blurred(text string) bool {
 type reader struct {
 	Config
 	Analysis
-	text       string // that is read
-	names      map[string]bool
-	scripts    map[string]bool // within the text, that were read
-	depth      int             // of scripts within scripts
-	left       int             // bytes that may still be read
+	text string // that is read
+	// Base names of programs, those that links lead to as well.
+	names   map[string]bool
+	scripts map[string]bool // within the text, that were read
+	depth   int             // of scripts within scripts
+	left    int             // bytes that may still be read
+	// Of all scripts so far.
 	statements int
 }
 
