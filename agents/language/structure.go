@@ -301,8 +301,9 @@ func (c *fence) content(line string) string {
 	return line[at:]
 }
 
-// unindent returns a text that begins at a column without the blanks before it,
-// and the column behind them.
+// unindent returns a text that begins at a column without the blanks before it, and the
+// column behind them. A tab goes to the next column that is a multiple of four, as in
+// CommonMark.
 func unindent(text string, column int) (string, int) {
 	for i := range len(text) {
 		switch text[i] {
@@ -346,8 +347,8 @@ func (f *File) headings() []heading {
 	return found
 }
 
-// section returns where the section of a heading ends: before the next of its
-// level or above.
+// section returns where the section of a heading ends: before the next of its level or
+// above, without the line ends between, else with the text.
 func (f *File) section(all []heading, i int) int {
 	for _, next := range all[i+1:] {
 		if next.level <= all[i].level {

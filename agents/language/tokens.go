@@ -88,15 +88,16 @@ type mark struct {
 
 // painter collects the tokens of a file.
 type painter struct {
-	f     *File
-	w     *World
+	f *File
+	w *World
+	// marks may overlap, and are in no order until Tokens sorts them.
 	marks []mark
 }
 
-// Tokens returns what the parts of a file are. Of the prompt these are its
-// placeholders and the agents that it mentions; of a file whose front-matter
-// cannot be read nothing else.
-// A text of several lines is a token for each of its lines.
+// Tokens returns what the parts of a file are. Of the prompt these are its placeholders
+// and the agents that it mentions; of a file whose front-matter cannot be read nothing
+// else. A text of several lines is a token for each of its lines, since many editors take
+// no token that goes over one. Of two that overlap the first counts.
 func Tokens(w *World, f *File) []Token {
 	p := &painter{f: f, w: w}
 	t := f.Tree
@@ -216,7 +217,8 @@ func (p *painter) model(v *definition.Value) {
 	p.mark(v.Span, TypeToken)
 }
 
-// split marks a name, or each of the names of a text with commas.
+// split marks a name, or each of the names of a text with commas, as other tools write
+// lists. A name with * or ? stands for others, and is marked so.
 func (p *painter) split(v *definition.Value, kind TokenType) {
 	for at := v.Start; at < v.End; {
 		end := v.End
@@ -275,8 +277,9 @@ func (p *painter) prose(s definition.Span, field string, whole bool) {
 	}
 }
 
-// comments marks the comments of the front-matter: what begins with # outside of
-// every key and text.
+// comments marks the comments of the front-matter: what begins with # outside of every key
+// and text. The tree has no comments, so it looks between the marks that there are, which
+// must be sorted.
 func (p *painter) comments() {
 	taken := slices.Clone(p.marks)
 	for line := range p.f.lines(p.f.Tree.Front) {
@@ -302,7 +305,9 @@ func (p *painter) comments() {
 	}
 }
 
-// comment marks a comment that begins between two offsets of a line.
+// comment marks a comment that begins between two offsets of a line, and reports whether
+// there is one. A
+// # that stands right behind something else than a blank begins none.
 func (p *painter) comment(from, to, end int) bool {
 	if from >= to {
 		return false

@@ -88,7 +88,8 @@ func Titles(reports []*Report, place func(i int) string) {
 	}
 }
 
-// stops reports whether an agent does not run since a check failed.
+// stops reports whether an agent does not run since a check failed. With other errors it
+// runs without what is wrong.
 func (c Check) stops() bool {
 	return c.Code == authorityCode || definition.Problem{Code: c.Code, Severity: definition.Error}.Fatal()
 }
@@ -96,8 +97,8 @@ func (c Check) stops() bool {
 // authorityCode is that of a restriction that cannot be kept here.
 const authorityCode = "agent/authority"
 
-// checks are the lines of a validation: what each looks for, and by which field
-// of the file it is there; "" = always.
+// checks are the lines of a validation: what each looks for, and by which field of the
+// file it is there; "" = always. The first has every error that no other looks for.
 var checks = []struct {
 	title, field string
 	codes        []string
@@ -117,11 +118,11 @@ var checks = []struct {
 	{"guardrails exist", "guardrails", []string{"agent/validator", "agent/schema", "agent/expression"}},
 }
 
-// Validate checks a file (spec 1.5): six things of every file, and one more for
-// each further kind of field that it has; restrictions that keep a file from running
-// fail one more.
-// A finding fails a check if it is an error, or says that the model does not exist; a
-// file that cannot be read fails all that could not be looked at.
+// Validate checks a file: six things of every file, and one more for each further kind of
+// field that it has; restrictions that keep a file from running fail one more. A finding
+// fails a check if it is an error, or says that the model does not exist; a file that
+// cannot be read fails all that could not be looked at. Other warnings are listed where no
+// check that failed has their code.
 func Validate(w *World, f *File) Report {
 	d := f.Definition
 	r := Report{Agent: d.Name, URI: f.URI}

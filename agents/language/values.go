@@ -11,7 +11,9 @@ import (
 	"github.com/agentls/agentls/agents/model"
 )
 
-// value offers values of the field at hand.
+// value offers values of the field at hand. It finds out what may be replaced, and how a
+// text must be written there (quotes, brackets, commas), and then offers what the field
+// table lists, true and false, and what only the meaning of the field tells.
 func (c *completion) value() {
 	f, p := c.f, c.place
 	var ok bool
@@ -187,8 +189,8 @@ func (c *completion) nodes(end bool) {
 	}
 }
 
-// entries returns the entries that the list at hand has already, but for the one
-// at the cursor.
+// entries returns the entries that the list at hand has already, but for the one at the
+// cursor. They are not offered again.
 func (c *completion) entries() map[string]bool {
 	found := make(map[string]bool)
 	if !c.place.list {
@@ -213,7 +215,8 @@ func stepNames(steps []definition.Step) []string {
 	return names
 }
 
-// models offers what the table has, aliases first and retired ones last.
+// models offers what the table has, aliases first and retired ones last. meanings is
+// whether inherit and auto may stand there, which are no models.
 func (c *completion) models(meanings bool) {
 	there := c.entries()
 	if meanings {

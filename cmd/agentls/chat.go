@@ -123,9 +123,9 @@ func inChat(
 	ctx context.Context, cancel context.CancelCauseFunc, keys chan os.Signal,
 	config daemon.Config, std streams, o *runOptions, p *wire.RunParams,
 ) error {
+	collector.SetUsual(gcPercent)
 	// The chat is made last, since it is made of functions of the dialogue; noted and
 	// flush look at shown when they are called.
-	collector.SetUsual(gcPercent)
 	var shown *chat.Chat
 	noted := notes{&shown}
 	c := &conversation{typed: make(chan reply, maxAhead+1), keys: keys, output: new(output), ready: make(chan struct{})}

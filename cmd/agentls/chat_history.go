@@ -27,7 +27,8 @@ type pastLine struct {
 }
 
 const (
-	historyLines = 1000    // that are looked at
+	// historyLines is how many of a folder's lines are looked at, the newest.
+	historyLines = 1000
 	historyBytes = 1 << 20 // of a file that is made shorter at the next start
 )
 

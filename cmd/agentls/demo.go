@@ -133,7 +133,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	return d.tellResult(ctx, result)
 }
 
-// demonstration is a demo that goes on.
+// demonstration is a demo that goes on: what its steps have in common.
 type demonstration struct {
 	std    streams
 	config daemon.Config

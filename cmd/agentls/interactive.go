@@ -112,6 +112,7 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 	if d.terminal {
 		d.lines = console.follow()
 	} else {
+		// A line of a pipe waits until the run before it has ended.
 		d.lines = linesOf(ctx, std.in)
 	}
 	err := d.talk(ctx)

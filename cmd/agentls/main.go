@@ -31,9 +31,11 @@
 // What was asked for goes to standard output, as text or with --json as JSON, so that it
 // can be piped. Questions, progress, warnings and errors go to standard error. Text that
 // comes from a file, a model or a tool is escaped with tool.Escape before it is printed:
-// it could hold control characters that change what the terminal shows. Where standard
-// input is no terminal nobody is asked: a command that needs an answer fails with the flag
-// that gives it, and calls of agents that would ask are refused.
+// it could hold control characters that change what the terminal shows.
+//
+// Where standard input is no terminal nobody is asked. A command then does what is safe,
+// or fails with the flag that answers its question, as --yes, and calls of agents that
+// would ask are refused.
 //
 // # Exit codes
 //

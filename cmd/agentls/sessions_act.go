@@ -108,7 +108,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 	return picked.agent, err
 }
 
-// leftBehind is a run that can be resumed.
+// leftBehind is a run that can be resumed: its session, how it is resumed, and its agent.
 type leftBehind struct {
 	session wire.Session
 	params  wire.ResumeParams

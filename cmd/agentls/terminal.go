@@ -30,10 +30,13 @@ import (
 // is no answer, since nobody can agree to what they have not read: whole lines
 // of it go where lines go, the rest is dropped.
 type terminal struct {
-	out   io.Writer
-	in    *os.File
-	there bool // somebody can answer: in is a terminal, no pipe and no file
-	// unanswered is set when a call was refused, since nobody is there.
+	out io.Writer
+	in  *os.File
+	// there says that somebody can answer: in is a terminal, no pipe and no file. Where it
+	// is false nothing is asked.
+	there bool
+	// unanswered is set when a call was refused, since nobody is there to answer, or the
+	// folder is not trusted. It decides between the exit codes 0 and 3.
 	unanswered atomic.Bool
 	ready      sync.Once
 	// wake starts the goroutine of read again when somebody wants what is typed. It has
@@ -174,9 +177,9 @@ func (t *terminal) listening() bool {
 	return !t.held && (t.open != nil || t.lines != nil)
 }
 
-// take hands what was typed to the question that is open, else to who takes
-// lines. The read that brought it may have begun with a question that is closed
-// by now. t.mu is held.
+// take hands what was typed to the question that is open, else to who takes lines. The
+// read that brought it may have begun with a question that is closed by now. end says that
+// the input has ended. t.mu is held, and nothing here waits: both channels have room.
 func (t *terminal) take(data []byte, end bool) {
 	switch {
 	case t.open != nil:
@@ -221,7 +224,8 @@ func requests(text string) (all []string) {
 	return all
 }
 
-// keys are what a person types, besides anything else, which is no.
+// keys are what a person types to answer a question about a call; anything else is no.
+// outcome is that of the wire.
 var keys = []struct {
 	key, word, outcome, says string
 	holds                    bool // for more than one call
