@@ -94,6 +94,8 @@ func (o *overriding) origin(key string) authority.Origin {
 }
 
 // section merges all keys of the section, in the order of their names.
+//
+// A key that is wrong is a problem and changes nothing.
 func (o *overriding) section() {
 	d := o.tuned.Definition
 	fields := o.object(o.from.JSON, "")
@@ -141,6 +143,8 @@ func (o *overriding) enable(on bool) {
 }
 
 // run merges the keys below run.
+//
+// Limits go through limit, by which a project can only lower them.
 func (o *overriding) run(fields map[string]json.RawMessage) {
 	d := o.tuned.Definition
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

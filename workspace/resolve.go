@@ -178,6 +178,8 @@ func (w *walk) up() error {
 }
 
 // restart walks an absolute path from the Disk's folder on, when it lies there.
+//
+// A path outside of the folder is fault.Denied, a chain of too many links fault.Invalid.
 func (w *walk) restart(target string) error {
 	if w.links++; w.links > maxLinks {
 		return fault.New(fault.Invalid, w.op, "%q leads through too many symbolic links", w.name)

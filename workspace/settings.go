@@ -193,6 +193,9 @@ func MergeSettings(sources ...SettingsSource) *Settings {
 	return mergeSettings(all)
 }
 
+// mergeSettings returns what the files say together, the weakest first. A file that cannot
+// be read leaves the others as they are; if it is the person's own it makes Unclear, since
+// what it denied is not known.
 func mergeSettings(sources []exposable) *Settings {
 	s := &Settings{Values: settings.Defaults(), MCPServers: make(map[string]settings.Raw)}
 	for _, source := range sources {
@@ -263,6 +266,8 @@ func (s *Settings) Lists(path ...string) [][]settings.Entry {
 }
 
 // read takes one key from a layer.
+//
+// A section that is no object is a problem of the section.
 func (s *Settings) read(l *layer, k *settingKey) {
 	path := strings.Split(k.key, ".")
 	for n := 1; n < len(path); n++ {
@@ -328,6 +333,8 @@ func (s *Settings) readList(l *layer, key string, list *[]settings.Raw) {
 }
 
 // objects returns the members of the object at path that are objects.
+//
+// A null takes a member away that was given before it.
 func (s *Settings) objects(l *layer, path ...string) map[string]*hujson.Value {
 	v := l.find(path)
 	if v == nil {

@@ -49,6 +49,8 @@ func (l *layer) valuesAt(path []string) []*hujson.Value {
 }
 
 // denials returns why it is not known what a file denies; nothing for no file.
+//
+// These are parts that are given and of a wrong type.
 func (l *layer) denials() []SettingsProblem {
 	if l == nil {
 		return nil

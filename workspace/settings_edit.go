@@ -188,6 +188,9 @@ func lineIndent(extra []byte) (indent string, ok bool) {
 }
 
 // set walks to the object that holds the last key, making objects on the way.
+//
+// depth is how deep the object lies, for the indentation of what is new. A null on the way
+// becomes an object.
 func (e *keyEditor) set(v *hujson.Value, path []string, encoded []byte, depth int) error {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -302,6 +305,9 @@ func (e *keyEditor) remove(v *hujson.Value, path []string) error {
 }
 
 // verify reads the key back.
+//
+// It is the last look before a file is written: an editor of text that is wrong must not
+// damage settings.
 func verify(content []byte, path []string, encoded []byte) error {
 	root, err := parseJSON(content)
 	if err != nil {

@@ -176,6 +176,9 @@ func (k *settingKey) set(v *hujson.Value, origin settings.Origin, origins map[st
 }
 
 // decode sets the value of a key.
+//
+// An error leaves the value as it was. A project's value that would give more than there
+// is is an error too.
 func (k *settingKey) decode(v *hujson.Value, project bool) error {
 	narrow := project && k.restrictive
 	switch at := k.at.(type) {

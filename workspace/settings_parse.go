@@ -23,6 +23,9 @@ type layer struct {
 }
 
 // parseLayer parses one file. The layer is nil when nothing in it counts.
+//
+// Keys are brought to our spelling first, then what is there twice is told, and only then
+// is a project's file restricted: so no other spelling gets past that.
 func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	l := &layer{exposable: source}
 	l.Content = withoutBOM(source.Content)
@@ -84,6 +87,8 @@ func parseJSON(content []byte) (hujson.Value, error) {
 }
 
 // tooDeep looks for nesting that would make the parser recurse without end.
+//
+// It knows texts and comments of JSON, and need not know more.
 func tooDeep(content []byte) (line, column int, deep bool) {
 	depth := 0
 	for i := 0; i < len(content); i++ {
@@ -279,6 +284,8 @@ func (l *layer) restrictIn(v *hujson.Value, path []string) []SettingsProblem {
 }
 
 // whyNotProject says why a project may not set a key; "" when it may.
+//
+// Most words count wherever they stand, so that none gets through below another section.
 func whyNotProject(path []string) string {
 	const (
 		power   = "it would give agents more power, which only your own settings can"

@@ -261,6 +261,9 @@ func privateFolder(dir string) error {
 }
 
 // setAside renames a damaged file to the first free name beside it.
+//
+// It links first, which never replaces a file; only where the disk has no links does it
+// rename.
 func setAside(file string) error {
 	for n := 1; ; n++ {
 		bad := file + ".bad"

@@ -144,6 +144,8 @@ func (n *naming) hear(text string) {
 }
 
 // try adds the files that a word may mean in a folder.
+//
+// It asks the disk for each; one that is there as it is written ends the search.
 func (n *naming) try(dir, word string) {
 	name := path.Join(dir, word)
 	if n.file(name) {

@@ -238,6 +238,8 @@ func (s *watchState) scanFile(files listing, path string, now time.Time) {
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
 
 // difference returns what leads from the last batch received to what was seen.
+//
+// Paths that are as they were are taken out of was. Each list is sorted.
 func (s *watchState) difference() Batch {
 	var b Batch
 	for path, before := range s.was {

@@ -295,6 +295,9 @@ func (o *opener) read(s *segment, limit uint64) error {
 }
 
 // lines reads the segment's lines, up to the first that the next segment has.
+//
+// A first line that is no header is taken for an event, and a header is put before it.
+// Lines that are too long are read on as damaged ones.
 func (r *reading) lines() error {
 	l := r.log
 	in := newLines(r.s.file, 0, r.size)
@@ -325,6 +328,9 @@ func (r *reading) lines() error {
 }
 
 // line takes one line from off to end, and reports whether the next segment has it.
+//
+// A damaged last line without its end is cut off, since it was being written; any other that cannot be believed waits in pending, and goes once a readable one
+// follows.
 func (r *reading) line(line []byte, off, end int64, whole bool) (covered bool) {
 	l := r.log
 	e, ok := verify(line)

@@ -44,6 +44,8 @@ func Watch(cfg Config) (*Log, error) {
 }
 
 // run looks for new events while somebody waits for them.
+//
+// It looks only while somebody waits for more.
 func (w *watcher) run() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -241,6 +241,8 @@ func (l *Log) schedule(d time.Duration) {
 }
 
 // tick does what is due: a new try, a sync, or letting the tail go.
+//
+// A log at rest lets go of its buffers; one that has failed is tried again.
 func (l *Log) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,6 +20,8 @@ type weights struct {
 }
 
 // of returns a part's weight; it stops counting a little over [maxVisits].
+//
+// Each part is looked at once.
 func (w weights) of(node ast.Node) int {
 	if node == nil {
 		return 0

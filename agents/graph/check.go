@@ -102,6 +102,8 @@ func (c *checking) checkNames() {
 }
 
 // edges checks the edges, and reports whether all lead from a node to a node.
+//
+// Only the entry and the two ends decide about fine; conditions and else are findings of their own.
 func (c *checking) edges() (fine bool) {
 	otherwise := map[string]bool{}
 	fine = c.Entry != ""

@@ -110,6 +110,9 @@ func (g *Guard) Judge(ctx context.Context, s Subject) (found []activity.GuardErr
 }
 
 // validator returns a guard's validator (spec 6.1).
+//
+// One that is not there is a validator that always fails: a guard which cannot judge must
+// not let anything pass.
 func (g *Guard) validator(name string) func(context.Context, Subject) ([]activity.GuardError, error) {
 	kind, rest, prefixed := strings.Cut(name, ":")
 	switch {

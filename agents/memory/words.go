@@ -36,6 +36,9 @@ func QueryWords(text string) []string {
 }
 
 // split returns the words of a text in order, as often as they are there.
+//
+// Words are in lower case, without the s of a plural. Characters of scripts that have no
+// blanks between words stand alone.
 func split(text string) []string {
 	var all []string
 	begin := -1

@@ -179,6 +179,9 @@ func (p *profiles) compare(agent, limit int, each func(other int, mine, theirs f
 }
 
 // cosine returns how alike two agents are in all their features.
+//
+// Features are sorted, so both are gone through once. It is from 0 to 1; 0 for two that
+// share none.
 func (p *profiles) cosine(a, b int) float64 {
 	one, other := p.own[p.from[a]:p.from[a+1]], p.own[p.from[b]:p.from[b+1]]
 	sum := 0.0

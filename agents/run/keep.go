@@ -27,6 +27,10 @@ type keeping struct {
 }
 
 // Write implements [tool.Edits].
+//
+// The errors are those of what it is laid over, and fault.Unavailable where nothing could
+// be kept, in which case nothing was written. Languages are asked for diagnostics before
+// the change, so that what it brings can be told.
 func (k keeping) Write(ctx context.Context, path, base, text, label string) error {
 	k.b.diagnosed.before(ctx, k.b.Env.Languages, path)
 	before, had, err := k.read(ctx, path)
@@ -73,6 +77,9 @@ func (k keeping) Delete(ctx context.Context, path, base, label string) error {
 }
 
 // Move implements [tool.Edits].
+//
+// Both paths are in one checkpoint, so that a crash in between leaves both to be looked
+// at.
 func (k keeping) Move(ctx context.Context, from, to, base, label string) error {
 	before, kept, err := k.leaving(ctx, from)
 	if err != nil {
@@ -135,6 +142,9 @@ func (k keeping) checkpoint(ctx context.Context, kept ...activity.Kept) error {
 }
 
 // tell says in the log what a call did to a file; nil is no file.
+//
+// That what was written could not be kept is only logged: the change itself has happened.
+// b.mu is taken here.
 func (k keeping) tell(path string, kept activity.Kept, before, after *tool.File) {
 	b := k.b
 	if after != nil {

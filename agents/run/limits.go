@@ -86,6 +86,8 @@ func (u usage) total() int {
 }
 
 // remind tells the model, once for each limit, that it has used most of it.
+//
+// Most is so many percent (reminders). A limit of 0 is none.
 func (r *runner) remind() {
 	u, l := r.account.total()
 	for _, part := range []struct {

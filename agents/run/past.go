@@ -207,6 +207,9 @@ func (r *runner) finishBatch(ctx context.Context, open []Open) (end ending, over
 }
 
 // recall completes the task where the end of a conversation says that it was.
+//
+// It looks at the last answer and its results only. Arguments that do not fit the schema
+// any more are left to the model.
 func (c *completion) recall(messages []model.Message) {
 	n := len(messages)
 	if n < 2 || messages[n-2].Role != model.Reply {

@@ -403,6 +403,8 @@ func (s *Session) ModelCalls(run string) (calls int, added activity.Extended) {
 func (s *Session) Abandon(run string) uint64 { return s.abandon(run, make(map[string]bool)) }
 
 // abandon is Abandon, but for the runs seen.
+//
+// seen keeps it from going round where runs name each other. 0 is for a run that is neither interrupted nor paused and has no handoff to give up.
 func (s *Session) abandon(run string, seen map[string]bool) uint64 {
 	seen[run] = true
 	s.mu.Lock()
@@ -424,6 +426,9 @@ func (s *Session) abandon(run string, seen map[string]bool) uint64 {
 }
 
 // abort ends a run that has begun and not finished.
+//
+// Calls of the run that are open are closed first, so that none is without an end in the
+// log. The result is the sequence number of the end, 0 for a run that is not known.
 func (s *Session) abort(run string) uint64 {
 	p, ok := s.Progress(run)
 	if !ok {

@@ -133,6 +133,8 @@ func (s *Session) at(agent string, seq uint64) *mark {
 }
 
 // back makes every view what it was after the event toSeq. s.mu is held.
+//
+// Marks are set before and after, so that this rewind can itself be rewound.
 func (s *Session) back(seq, toSeq uint64) {
 	for agent, v := range s.views {
 		s.mark(agent, v, seq-1) // a rewind to before this one brings it back

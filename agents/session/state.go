@@ -191,6 +191,8 @@ func (s *Session) purgeState(seq uint64, agent string) {
 }
 
 // backState makes the state what it was after the event toSeq.
+//
+// What was erased since does not come back.
 func (s *Session) backState(seq, toSeq uint64) {
 	past := s.stateThen
 	if past == nil {

@@ -96,6 +96,9 @@ func outermost(folders []string) []string {
 }
 
 // begin looks at one folder and notes it as a part of the window.
+//
+// It holds the folder's lock, and that of its repository against other daemons. The first
+// window of a folder takes what lies there now for known.
 func (w *Window) begin(ctx context.Context, f *folder, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,6 +183,9 @@ func (w *Window) End(ctx context.Context, each func(Change)) (notes []string, er
 }
 
 // end looks at one folder again and tells what changed.
+//
+// What is told is the difference to what was told last, so changes of windows that overlap
+// are told once. After an error the next window that ends, or Recover, tells it.
 func (part *window) end(ctx context.Context, each func(Change)) (notes []string, err error) {
 	f := part.f
 	f.mu.Lock()
@@ -209,6 +215,8 @@ func (part *window) end(ctx context.Context, each func(Change)) (notes []string,
 }
 
 // notes is what a person should know about what is not undone.
+//
+// They are for people and say what an undo will not bring back.
 func (part *window) notes(now *view) []string {
 	var notes []string
 	for _, path := range slices.Sorted(maps.Keys(part.before.large)) {
@@ -315,6 +323,8 @@ func mode(octal string) Mode {
 }
 
 // differences returns what two trees have otherwise, by path.
+//
+// They are sorted by path. Renames are a removal and an addition.
 func (f *folder) differences(ctx context.Context, from, to string) ([]*entry, error) {
 	var entries []*entry
 	var head []string

@@ -115,6 +115,8 @@ func (f *findings) look(word string) {
 }
 
 // host tells what a host is called on the wire, or what is read in its name.
+//
+// Only names that are not ASCII or have an xn-- part say something.
 func (f *findings) host(host string) {
 	say := func(form string, args ...any) {
 		f.tell("host "+host, -1, func() string { return "host " + around(host, 0) + fmt.Sprintf(form, args...) })

@@ -247,6 +247,8 @@ func Within(folder, path string) bool {
 const plainPaths = filepath.Separator == '/'
 
 // isClean reports whether an absolute path is as filepath.Clean would leave it.
+//
+// It is for paths with slashes, and allocates nothing.
 func isClean(path string) bool {
 	if path == "/" {
 		return true

@@ -29,6 +29,8 @@ var credentialFiles = map[string]bool{
 }
 
 // credentialName reports whether a folded name is one of a file of secrets.
+//
+// Examples of .env files and public keys are none.
 func credentialName(name string) bool {
 	if credentialFiles[name] {
 		return true

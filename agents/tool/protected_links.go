@@ -210,6 +210,9 @@ func (p *places) list(dir string, limit int) []fs.DirEntry {
 }
 
 // add takes in a file that has several names, of which this one means something.
+//
+// left counts down for every entry that is looked at, so a folder of any size ends.
+// Meanings of several names add up.
 func (p *places) add(env *Env, path string, e fs.DirEntry) {
 	if p.left <= 0 {
 		return

@@ -96,6 +96,9 @@ func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // zip unpacks a zip. Sizes that its directory claims are checked again while its entries are read.
+//
+// The directory is read through boundedAt, since archive/zip reads all of it before
+// anything can be refused.
 func (u *unpacking) zip(f *os.File) error {
 	directory := &boundedAt{ReaderAt: f, left: maxEntries * 1024}
 	archive, err := zip.NewReader(directory, u.packed) // reads all headers, however few the archive says there are
@@ -123,6 +126,8 @@ func (u *unpacking) zip(f *os.File) error {
 }
 
 // tar unpacks a tar that is not compressed any more.
+//
+// Links, devices and anything else but files and folders are refused.
 func (u *unpacking) tar(r io.Reader) error {
 	// What an archive says between its entries counts too.
 	counted := &io.LimitedReader{R: r, N: maxUnpacked + maxEntries*1024 + 1}

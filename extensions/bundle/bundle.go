@@ -174,6 +174,8 @@ func (b *Bundle) read(ctx context.Context) error {
 }
 
 // readFrom reads the manifest, and what the folder brings by the names of its files.
+//
+// Whatever is wrong with the manifest is an error.
 func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 	data, err := folder.ReadFile(root, ManifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {

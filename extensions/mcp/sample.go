@@ -135,6 +135,9 @@ func samplingRequest(p mcp.CreateMessageParams) (req *model.Request, shown strin
 }
 
 // textContent returns the text of a message's content, which is one block or several.
+//
+// Anything but text is an error, so that a server does not get an answer to half of its
+// message.
 func textContent(content any) (string, error) {
 	type block struct {
 		Type string `json:"type"`

@@ -56,6 +56,9 @@ type parser struct {
 }
 
 // take reads one line.
+//
+// An empty line ends a step, and so does an expectation behind an answer. Comments that
+// are no conditions are passed over and end nothing.
 func (p *parser) take(line string) error {
 	switch {
 	case strings.TrimSpace(line) == "":
@@ -86,6 +89,8 @@ func (p *parser) take(line string) error {
 }
 
 // when reads a condition. Several in a row belong to one section, so the first opens it.
+//
+// A condition ends the step before it. Text has the escapes of a script.
 func (p *parser) when(text string) error {
 	c := condition{}
 	text, c.not = strings.CutPrefix(text, "no ")
@@ -192,6 +197,8 @@ func (p *parser) close(s *step) {
 }
 
 // expect reads what stands behind > as a condition on the request.
+//
+// Conditions of one step add up; each is checked by itself when the request comes.
 func (p *parser) expect(text string) error {
 	e := expect{line: p.line}
 	text, e.not = strings.CutPrefix(text, "!")
@@ -239,6 +246,9 @@ func (p *parser) expect(text string) error {
 }
 
 // answer reads what stands behind <.
+//
+// Text begins with a space behind <, so its first word is empty. A call directly behind
+// another one belongs to the same chunk.
 func (p *parser) answer(text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	if p.ended {
@@ -337,6 +347,9 @@ func (p *parser) repeat(rest string) error {
 }
 
 // behave reads the lines that say how the answer comes, not what it is.
+//
+// Lines about the whole answer (how) must come before its first part. cut, hang and
+// heartbeat end it, and nothing may follow them.
 func (p *parser) behave(word, rest string) error {
 	s := p.step
 	if ours, err := s.how(word, rest); ours || err != nil {
@@ -451,6 +464,8 @@ func (p *parser) call(rest string, follows bool) error {
 }
 
 // counts reads the numbers of tokens. Without total it is the sum of in, out and thoughts.
+//
+// "none" leaves the counts out, as a provider may.
 func (p *parser) counts(rest string) error {
 	p.usageSaid = true
 	if rest == "none" {

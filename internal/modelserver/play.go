@@ -58,6 +58,8 @@ func (p *player) play() {
 }
 
 // act does one action and reports whether the answer goes on.
+//
+// A pause, a gate and a heartbeat end with the request's context.
 func (p *player) act(a action) bool {
 	switch a.kind {
 	case chunk:
@@ -103,6 +105,8 @@ func (p *player) act(a action) bool {
 }
 
 // encode returns a chunk as the API writes it. The bytes are good until the next call.
+//
+// The keys come in one order, so that chunks of text differ in their text alone.
 func (p *player) encode(a action) []byte {
 	b := &p.buf
 	b.Reset()

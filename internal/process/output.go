@@ -116,6 +116,9 @@ func (s *Stream) add(text string) {
 }
 
 // keep writes the raw bytes to the spool.
+//
+// The first bytes stay in memory; a file is made only for more. A disk that fails ends the
+// spooling and not the command.
 func (o *Output) keep(p []byte) {
 	if o.spooled+int64(len(p)) > MaxSpool {
 		p = p[:max(0, MaxSpool-o.spooled)]

@@ -74,6 +74,9 @@ func (t *Plain) Flush() string {
 }
 
 // step takes one character in.
+//
+// Sequences of a terminal are dropped, line ends become \n, and other control characters
+// go. A sequence that is never ended stops at the next line end.
 func (t *Plain) step(b *bytes.Buffer, r rune) {
 	switch t.state {
 	case stEscape:

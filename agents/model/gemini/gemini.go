@@ -333,6 +333,9 @@ type generation struct {
 }
 
 // run makes the request and reads its answer. nil and nil: the loop has stopped.
+//
+// Two clocks watch it: IdleTimeout between pieces and MaxCall over all. An answer that is
+// whole counts even if the stream broke off behind it.
 func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
 	c := g.client
 	g.answer.search = req.Options.Search
