@@ -329,7 +329,8 @@ func (r *reading) lines() error {
 
 // line takes one line from off to end, and reports whether the next segment has it.
 //
-// A damaged last line without its end is cut off, since it was being written; any other that cannot be believed waits in pending, and goes once a readable one
+// A damaged last line without its end is cut off, since it was being written; any other
+// that cannot be believed waits in pending, and goes once a readable one
 // follows.
 func (r *reading) line(line []byte, off, end int64, whole bool) (covered bool) {
 	l := r.log

@@ -25,7 +25,8 @@ type Condition struct {
 
 // Compile returns a condition that can be judged. names and its error are those of [Check].
 //
-// The program counts its steps and ends with an error beyond maxSteps, so a condition cannot hold a run up.
+// The program counts its steps and ends with an error beyond maxSteps, so a condition
+// cannot hold a run up.
 func Compile(text string, names ...string) (*Condition, error) {
 	if _, err := Check(text, names...); err != nil {
 		return nil, err

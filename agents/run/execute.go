@@ -145,7 +145,8 @@ func (x *execution) silence() {
 // conclude ends the call with what came of its tool; late says that it goes on.
 //
 // The order matters: the window is settled first, output is masked before anybody sees it,
-// the taint counts before the next call is decided about, and hooks come last. A call that was cancelled and has a result all the same succeeds, unless the tool says
+// the taint counts before the next call is decided about, and hooks come last. A call
+// that was cancelled and has a result all the same succeeds, unless the tool says
 // that it was cancelled.
 func (x *execution) conclude(result *tool.Result, err error, late bool) {
 	t, ctx := x.task, x.task.ctx

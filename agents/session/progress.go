@@ -404,7 +404,8 @@ func (s *Session) Abandon(run string) uint64 { return s.abandon(run, make(map[st
 
 // abandon is Abandon, but for the runs seen.
 //
-// seen keeps it from going round where runs name each other. 0 is for a run that is neither interrupted nor paused and has no handoff to give up.
+// seen keeps it from going round where runs name each other. 0 is for a run that is
+// neither interrupted nor paused and has no handoff to give up.
 func (s *Session) abandon(run string, seen map[string]bool) uint64 {
 	seen[run] = true
 	s.mu.Lock()
