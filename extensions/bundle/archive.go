@@ -30,6 +30,8 @@ const (
 
 // unpacking is an archive on its way into a fresh folder. It serves one goroutine and
 // one archive. Everything is written through into, so no name leads out of it.
+// packed is the archive's size, by which the ratio is judged. size is what was written so
+// far, and entries counts folders too.
 type unpacking struct {
 	ctx     context.Context
 	into    *os.Root
@@ -154,6 +156,8 @@ func (u *unpacking) tar(r io.Reader) error {
 
 // entry takes one entry. What says that it is too large is not begun with. No file
 // replaces another, also on a disk that knows no capitals.
+// The size that is claimed is looked at before anything is written, and what really comes
+// while it is: an archive may claim less. TestSEC95Archives has the cases.
 func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.Reader) error {
 	if u.entries++; u.entries > maxEntries {
 		return refuse("the archive has more than %d entries", maxEntries)
@@ -197,12 +201,15 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 }
 
 // remaining returns how many more bytes are taken.
+// Small archives may unpack to ratioFrom whatever their ratio is.
 func (u *unpacking) remaining() int64 {
 	return min(maxUnpacked, max(u.packed*maxRatio, ratioFrom)) - u.size
 }
 
 // folder makes a folder and those above it. One name has one spelling. An archive need
 // not name its folders.
+// In seen a folder stands twice: in small letters with one slash, to find other spellings,
+// and as it is with two, to know it again.
 func (u *unpacking) folder(name string) error {
 	if name == "." || u.seen[name+"//"] {
 		return nil

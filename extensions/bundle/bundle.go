@@ -141,6 +141,9 @@ func (s *Store) Read(ctx context.Context, folder, project string) *Bundle {
 }
 
 // read opens the folder, or the one that it links to, and reads from that. The error is for people.
+//
+// A project's bundle that is a link, or says that it is one, is refused: its files have to
+// lie in the project that the person has looked at.
 func (b *Bundle) read(ctx context.Context) error {
 	info, err := os.Lstat(b.Folder)
 	if err != nil {
@@ -202,6 +205,7 @@ func (b *Bundle) readFrom(ctx context.Context, root *os.Root) error {
 
 // contextFiles returns the files that contextFileName names, else GEMINI.md if it is
 // there. Names of files that are not there are left out.
+// A name that leads out of the bundle is an error, and makes all of it unusable.
 func contextFiles(root *os.Root, raw json.RawMessage) ([]string, error) {
 	var names []string
 	var one string
@@ -226,6 +230,8 @@ func contextFiles(root *os.Root, raw json.RawMessage) ([]string, error) {
 
 // itemize lists what the bundle brings. What cannot be read is an error and not left
 // out: it would be missing in what the person approves.
+// The content of an item goes into its digest with its length before each part, so that no
+// bytes can move from one part to the next. Items are sorted by kind and name.
 func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 	add := func(kind, name, detail string, content ...[]byte) {
 		sum := sha256.New()

@@ -78,6 +78,10 @@ func (s *Store) Link(ctx context.Context, folder string) (*Staged, error) {
 
 // stage makes a folder for what comes, has fill put it there, and reads it. With an error nothing
 // is left.
+//
+// The folder that is staged lies beside the installed ones, so that a commit is a rename
+// on one disk. A note of where the bundle came from that came along is replaced by our
+// own.
 func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (kind, from string,
 	err error)) (staged *Staged, err error) {
 	if err := os.MkdirAll(s.Dir(), 0o700); err != nil {
@@ -140,6 +144,7 @@ func (s *Store) stage(ctx context.Context, source string, fill func(*os.Root) (k
 
 // innermost returns the folder that has the manifest: the whole, or the one folder in
 // it, as in archives that are made of repositories.
+// Where neither has it the whole is returned, and reading that says what is missing.
 func innermost(root *os.Root) (string, error) {
 	if _, err := root.Lstat(ManifestName); err == nil {
 		return ".", nil
@@ -203,6 +208,8 @@ func (s *Staged) Commit(ctx context.Context) (*Bundle, error) {
 // access to it. Hooks and submodules of it are not taken. git runs with the person's
 // environment and configuration, but for hooks and for protocols that run programs; it
 // may ask for a password on their terminal.
+// The repository is cloned beside and then copied, so that .git stays behind and the
+// bounds of a copy hold for it. The error is Unavailable, with what git said.
 func clone(ctx context.Context, address string, into *os.Root) error {
 	dir := filepath.Join(filepath.Dir(into.Name()), "clone")
 	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c",
@@ -222,6 +229,8 @@ func clone(ctx context.Context, address string, into *os.Root) error {
 
 // copyFolder copies what is below a folder. A link that stays in it is copied as one.
 // .git is left out. Devices and links that lead out are errors.
+// Links are resolved within the folder alone (os.Root), so one that leads out over other
+// links is found too. More than maxFolderFiles files or maxFolderBytes are Invalid.
 func copyFolder(ctx context.Context, from string, into *os.Root) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
@@ -285,6 +294,8 @@ func copyFile(from, into *os.Root, name string, limit int64) (int64, error) {
 
 // writeFile makes a file that was not there. More than limit bytes are an error. Of the
 // permissions only whether it may be executed counts.
+// The file must not be there: nothing that comes later in a source replaces what was
+// written before.
 func writeFile(into *os.Root, name string, content io.Reader, mode fs.FileMode, limit int64) (int64, error) {
 	perm := fs.FileMode(0o644)
 	if mode.Perm()&0o111 != 0 {

@@ -28,6 +28,8 @@ import (
 // by now, its folder, its wall, the names of its variables and headers, and which
 // variables of the person these get (SEC-08, SEC-87). It is what the person approves,
 // so it must name all that decides what runs.
+// Values of variables and headers are not in it, since they may be secrets; their names
+// are.
 func (b *Bundle) serverDetail(d map[string]any) string {
 	said := func(key string) string { text, _ := d[key].(string); return text }
 	command := cmp.Or(said("command"), said("httpUrl"), said("url"))
@@ -84,6 +86,8 @@ func reads(description any) string {
 
 // addHooks adds the hooks of hooks/hooks.json, each event with the files of the folder.
 // A folder without hooks.json has none.
+// Each event is one item, as approvals are given by event. All files of the folder hooks
+// are in each of their digests.
 func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, name, detail string,
 	content ...[]byte)) error {
 	data, err := folder.ReadFile(root, "hooks/hooks.json", maxManifest)
@@ -119,6 +123,8 @@ func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, nam
 }
 
 // hookDetail says what the hooks of an event run, as they are read when they are run.
+//
+// Variables are empty here: what is shown must not depend on the environment.
 func (b *Bundle) hookDetail(event string, raw []byte) string {
 	section, err := json.Marshal(map[string]jsontext.Value{event: raw})
 	if err != nil {
@@ -145,6 +151,8 @@ func (b *Bundle) hookDetail(event string, raw []byte) string {
 // in those of a shell: the bundle's and, of a project's bundle, the project's, where its
 // hooks and servers are started. Any word may name a file, so a change of such a file
 // changes the digest.
+// Variables of bundles are taken out of the words first, so that a file is found whichever
+// way it is written. Which words name files package workspace says (Store.Named).
 func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -179,6 +187,7 @@ func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 
 // hashTree returns a digest of all files below a folder. Names and sizes are in it, so
 // that no bytes move from one file to the next.
+// A link that leads out of the folder is an error of os.Root, and so of the bundle.
 func hashTree(ctx context.Context, root *os.Root, dir string) ([]byte, error) {
 	sum := sha256.New()
 	n := 0
@@ -195,6 +204,8 @@ func hashTree(ctx context.Context, root *os.Root, dir string) ([]byte, error) {
 }
 
 // hashFile adds one file to a digest.
+//
+// More than maxHashed bytes are an error.
 func hashFile(root *os.Root, name string, into io.Writer) error {
 	f, size, err := folder.OpenFile(root, name)
 	if err != nil {

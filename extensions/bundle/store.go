@@ -95,6 +95,7 @@ func (s *Store) load() (*records, error) {
 
 // change changes the approvals. It waits for the lock of other processes until ctx
 // ends. A file that cannot be read is not replaced.
+// do may change the map; it is called once, with what is on disk then.
 func (s *Store) change(ctx context.Context, do func(map[string]approval)) error {
 	if err := os.MkdirAll(s.State, 0o700); err != nil {
 		return err
@@ -117,6 +118,9 @@ func (s *Store) change(ctx context.Context, do func(map[string]approval)) error 
 }
 
 // replaceFile writes a file of the person's own, whole or not at all.
+//
+// It is on stable storage before the rename, so that a crash leaves the old one or the new
+// one.
 func replaceFile(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // 0600
 	if err != nil {
@@ -164,6 +168,7 @@ func (s *Store) List(ctx context.Context, project string) ([]Listed, error) {
 
 // inside reports whether a folder of a project is the person's own, or leads out. A
 // project that cannot be resolved counts as leading out.
+// A folder that is not there is neither.
 func inside(project, rel, own string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Join(project, filepath.FromSlash(rel)))
 	if err != nil {
@@ -182,6 +187,8 @@ func inside(project, rel, own string) bool {
 
 // judge says whether a bundle takes effect. Something that is gone does not make a
 // bundle inactive: it has less effect than was approved.
+// News has what a person must see before it can be active again. A disabled bundle stays
+// so, whatever it brings.
 func judge(b *Bundle, r *records) Listed {
 	l := Listed{Bundle: b, State: Active}
 	if b.Problem != "" {

@@ -92,6 +92,8 @@ func (b *Bundle) Hooks(workspace string) []byte {
 
 // expandHooks puts variables into the words of each hook that starts a program without
 // a shell.
+//
+// Without args the command is a line for the shell, and only the separator is put in.
 func (b *Bundle) expandHooks(value any, workspace string) {
 	switch v := value.(type) {
 	case []any:
