@@ -18,8 +18,9 @@
 //
 // [Analyze] is the only way in, and one [Analysis] all that comes out; it belongs to
 // the caller, and calls may run at the same time. Whatever is not certain makes it
-// stricter: Unclear is set and rules that deny commands refuse, no answer is remembered
-// (Keep is nil), a disaster may be seen where there is none. The reading is bounded in
-// bytes, statements, depth and words, since a model may write anything: what passes a
-// bound is Unclear.
+// stricter: Unclear is set and rules that deny commands refuse, and a disaster may be seen
+// where there is none. Keep goes by its own rule: it may be set for a command that is
+// Unclear, since an answer about exact words holds for these words. The reading is
+// bounded in bytes, statements, depth and words, since a model may write anything: what
+// passes a bound is Unclear.
 package command
