@@ -306,8 +306,8 @@ func (p *painter) comments() {
 }
 
 // comment marks a comment that begins between two offsets of a line, and reports whether
-// there is one. A
-// # that stands right behind something else than a blank begins none.
+// there is one. As in YAML, # begins one at the start of the front-matter or behind a
+// blank only.
 func (p *painter) comment(from, to, end int) bool {
 	if from >= to {
 		return false

@@ -288,8 +288,8 @@ func (c *conversation) showEvent(e wire.ActivityParams) {
 
 // branchOf returns the git branch that a folder is on, the beginning of the commit where
 // no branch is checked out, and "" outside a repository. It reads .git/HEAD instead of
-// starting git, which would delay the first screen; a worktree, whose .git is a file, has
-// none.
+// starting git, which would delay the first screen. It does not know worktrees, whose .git
+// is a file: there it returns the branch of a repository above the folder, or "".
 func branchOf(folder string) string {
 	folder, err := filepath.Abs(folder)
 	for err == nil {

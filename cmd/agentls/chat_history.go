@@ -33,7 +33,8 @@ const (
 )
 
 // historyOf reads what was typed in chats of this folder. What cannot be read is left out:
-// it is a convenience. A file that has grown too large loses its older half.
+// it is a convenience. A file that is larger than historyBytes is cut to the newest half
+// of that.
 func historyOf(home string) *pastLines {
 	p := &pastLines{path: filepath.Join(home, "agentls", "history.jsonl")}
 	p.folder, _ = here()

@@ -147,7 +147,7 @@ func nonBlank(list []string) []string {
 
 // create makes the file and says what to do next. With force it first asks the daemon
 // where the file would be, without writing it, so that it can say Replaced where it was
-// there. Problems of the new file that are no errors go to standard error.
+// there. Warnings about the new file go to standard error.
 func create(ctx context.Context, conn *connection, std streams, p *wire.CreateParams, tested bool) error {
 	var r wire.CreateResult
 	done := "Created"

@@ -43,7 +43,7 @@ type dialogue struct {
 	std streams
 	o   *runOptions
 	// first is the agent, the session and the model that were asked for, by flags and then
-	// by commands of the dialogue. Each request begins as a copy of what it says.
+	// by commands of the dialogue. Requests take agent, mode and model from it.
 	first    *wire.RunParams
 	title    string // of that agent
 	terminal bool   // somebody types
