@@ -61,8 +61,8 @@ func runCommand(std streams) *cobra.Command {
 // this folder, and shows it: the text on standard output, the rest on standard error.
 // Questions are asked at the terminal. Without one, calls that need an answer are refused,
 // and a run that ends well all the same exits with 3. Other exit codes: 0 where the run
-// reached its goal, 130 where it was interrupted, 1 else. An unknown flag or prompt given
-// twice is 2.
+// reached its goal, 130 where it was interrupted, 2 for a command line that is wrong, 1
+// else.
 func runCommandOf(std streams, o *runOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run [NAME | @auto] [PROMPT]", Short: "Run an agent; without a name, main",

@@ -281,8 +281,7 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 }
 
 // events hands the past events of a session to take, in order, until it returns an error,
-// which events returns. Pages are read as they are needed, so a long session is never in
-// memory as a whole.
+// which events returns. Pages are asked for as they are needed.
 func (c *connection) events(ctx context.Context, session string, take func(wire.ActivityParams) error) error {
 	for from := uint64(1); ; {
 		var page wire.SubscribeResult
