@@ -236,15 +236,15 @@ func (w *Workspace) Save(context.Context, string) []string { return w.Unsaved }
 // Wrote implements [tool.Edits].
 func (w *Workspace) Wrote([]string) {}
 
-// Run plans a call, permits it, and runs it. What either step refuses is
-// returned.
+// Run plans a call, permits it for a run that goes on when ctx ends, and runs it. What
+// either step refuses is returned.
 func Run(ctx context.Context, t tool.Tool, env *tool.Env, args string) (*tool.Result, error) {
 	p, err := t.Plan(ctx, env, json.RawMessage(args))
 	if err != nil {
 		return nil, err
 	}
 	id := tool.Identity{Session: env.Session, Run: env.Run, Call: env.Call, Agent: env.Agent}
-	return p.Run(ctx, env, tool.Mint(ctx, p.Digest(id)))
+	return p.Run(ctx, env, tool.Mint(context.WithoutCancel(ctx), p.Digest(id)))
 }
 
 // Code returns the code of an *[tool.Error], "" for any other error and none.

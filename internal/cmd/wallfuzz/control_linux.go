@@ -12,7 +12,7 @@ import (
 
 // canary is the name of a file that is to be made nowhere. Another process has another
 // name: what its control makes without a wall is no harm here.
-var canary = fmt.Sprintf("wallfuzz-canary-%d", os.Getpid())
+var canary = fmt.Sprintf("wallfuzz-target-%d", os.Getpid())
 
 // controls do harm without a wall, each in another way, and only in the world.
 var controls = []string{

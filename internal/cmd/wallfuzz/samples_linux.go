@@ -33,7 +33,7 @@ var pathList string
 //go:embed attacks.txt
 var attackList string
 
-var paths, attacks = lines(strings.ReplaceAll(pathList, "wallfuzz-canary", canary)), lines(attackList)
+var paths, attacks = lines(strings.ReplaceAll(pathList, "wallfuzz-target", canary)), lines(attackList)
 
 // lines returns the lines of a text that are no comments.
 func lines(text string) []string {
