@@ -11,6 +11,7 @@ import (
 	"github.com/agentls/agentls/agents/registry"
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/folder"
 	"github.com/agentls/agentls/internal/wire"
 	"github.com/agentls/agentls/server"
 	"github.com/agentls/agentls/workspace"
@@ -153,7 +154,7 @@ func (ex *exports) file(ctx context.Context, d *definition.Definition, r *wire.E
 	if d.Digest == "" && len(d.Problems) > 0 { // the catalog has not read it, as a link that leads out
 		return fault.New(fault.Invalid, op, "%s", d.Problems[0].Message)
 	}
-	data, err := readAgentFile(d.Path)
+	data, err := folder.ReadStart(d.Path, definition.MaxFile+1)
 	if err != nil {
 		return err
 	}

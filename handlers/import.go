@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -113,7 +112,7 @@ func (im *imports) file(ctx context.Context, f found) wire.ImportedFile {
 	r := wire.ImportedFile{Source: tool.URI(f.path), From: cmp.Or(im.From, string(f.from)), Status: "refused"}
 	data, err := []byte(nil), f.err
 	if err == nil {
-		data, err = readAgentFile(f.path)
+		data, err = folder.ReadStart(f.path, definition.MaxFile+1) // the byte more shows that it is too large
 	}
 	if err != nil {
 		r.Reason, r.Missing = reasonOf(err), f.err != nil
@@ -223,20 +222,6 @@ func writeExact(ctx context.Context, disk *workspace.Disk, name string, data []b
 	}
 	_, err = disk.Write(ctx, write)
 	return err == nil, false, err
-}
-
-// readAgentFile reads a regular file, as much of it as an agent's may have and a byte
-// more.
-//
-// Anything but a regular file is an error, so that a pipe does not hold the request. The
-// byte more shows that a file is too large.
-func readAgentFile(path string) ([]byte, error) {
-	f, _, err := folder.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, definition.MaxFile+1))
 }
 
 // reasonOf says why a file cannot be read, without its path.

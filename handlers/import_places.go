@@ -88,13 +88,22 @@ func (im *imports) sources() ([]found, error) {
 	return once, nil
 }
 
+// places returns where the tools that are meant keep agents: below a project's folder, or
+// below the person's home for the person's own.
+func (im *imports) places(own bool) (list []exchange.Place) {
+	for _, p := range exchange.Places {
+		if of := im.From == "" || im.From == string(p.Of); of && p.Own == own {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // nothingFound says where was looked.
 func (im *imports) nothingFound(own bool) error {
 	var dirs []string
-	for _, p := range exchange.Places {
-		if p.Own == own && (im.From == "" || im.From == string(p.Of)) {
-			dirs = append(dirs, map[bool]string{true: "~/"}[p.Own]+p.Dir)
-		}
+	for _, p := range im.places(own) {
+		dirs = append(dirs, map[bool]string{true: "~/"}[p.Own]+p.Dir)
 	}
 	text := "there are no agents of other tools in %s; name a file or folder, as in agentls import PATH, or take your own of all projects with agentls import --global"
 	switch {
@@ -113,15 +122,13 @@ func (im *imports) inPlaces(folder string, own bool) (files []found) {
 	if folder == "" {
 		return nil
 	}
-	for _, p := range exchange.Places {
-		if p.Own == own && (im.From == "" || im.From == string(p.Of)) {
-			p.Dir = filepath.Join(folder, filepath.FromSlash(p.Dir))
-			inside := filesOf(p, true)
-			if !own { // what the person has linked is theirs
-				inside = within(inside, p.Dir, folder)
-			}
-			files = append(files, inside...)
+	for _, p := range im.places(own) {
+		p.Dir = filepath.Join(folder, filepath.FromSlash(p.Dir))
+		inside := filesOf(p, true)
+		if !own { // what the person has linked is theirs
+			inside = within(inside, p.Dir, folder)
 		}
+		files = append(files, inside...)
 	}
 	return files
 }

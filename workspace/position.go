@@ -199,7 +199,7 @@ func (s *lineScanner) next() (end, next int, ok bool) {
 	return end, next, true
 }
 
-// find returns where c is next, the end of the text for nowhere.
+// find returns the offset of the next c, or the length of the text if there is none.
 func (s *lineScanner) find(c byte) int {
 	if i := strings.IndexByte(s.text[s.at:], c); i >= 0 {
 		return s.at + i

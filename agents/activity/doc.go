@@ -8,7 +8,7 @@
 //
 // # Adding an event
 //
-// Declare its body in body.go, give it a row in bodies, and run the check
+// Declare its body in body.go (or in the file of its family, as route.go), give it a row in bodies, and run the check
 // command, which rewrites docs/protocol.md.
 //
 // # What it must not import
@@ -18,7 +18,7 @@
 //
 // # Files
 //
-// body.go, parts.go, state.go, guard.go, graph.go and memory.go hold the bodies
+// body.go, route.go, parts.go, state.go, guard.go, graph.go and memory.go hold the bodies
 // and their parts, types.go their names, purged.go what is left of each when it
 // is erased. entry.go and scan.go read a line, encode.go writes one. log.go is
 // the log's face, write.go its writer, tail.go the lines that it has in memory,

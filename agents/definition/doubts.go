@@ -43,7 +43,8 @@ func (r *reader) lacksTools(field string, on bool, tools ...string) {
 		return slices.ContainsFunc(patterns, func(p string) bool { return MatchTool(p, tool) })
 	}
 	offered := slices.ContainsFunc(tools, func(tool string) bool {
-		return (!r.Tools.Given || matches(r.AllowedTools(), tool)) && !matches(r.Tools.Deny, tool)
+		allowed := !r.Tools.Given || matches(r.AllowedTools(), tool)
+		return allowed && !matches(r.Tools.Deny, tool)
 	})
 	if k, _ := r.keyOf(field); on && !offered && k != nil {
 		r.report("agent/no-effect", Warning, k.start, k.end,

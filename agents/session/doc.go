@@ -44,7 +44,7 @@
 //
 // # Files
 //
-// store.go has the store and its table of open sessions, session.go the session's
+// store.go has the store and its table of open sessions, id.go their names, session.go the session's
 // face, fold.go the way of an event into the views. The views: view.go (contexts),
 // info.go (totals and runs), progress.go (how far a run has come), history.go
 // (files), state.go (variables), graph.go (nodes). rewind.go and fork.go go back

@@ -17,7 +17,6 @@ import (
 	"bytes"
 	"embed"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -151,7 +150,7 @@ func read(dir string) ([]Template, error) {
 			continue
 		}
 		t := Template{Name: name, Path: filepath.Join(dir, e.Name())}
-		text, err := readFile(t.Path)
+		text, err := folder.ReadStart(t.Path, definition.MaxFile+1) // the byte more shows that it is too large
 		if err != nil {
 			t.Title, t.Problem = name, err.Error()
 		} else {
@@ -161,18 +160,6 @@ func read(dir string) ([]Template, error) {
 		list = append(list, t)
 	}
 	return list, nil // ReadDir sorts
-}
-
-// readFile reads a template, and no more of it than a definition may have. One byte
-// more is read than a definition may have, so that parsing says that it is too large. A
-// pipe or a device is an error.
-func readFile(path string) ([]byte, error) {
-	f, _, err := folder.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, definition.MaxFile+1))
 }
 
 // describe takes what lists show from a template's text. A template that would make no

@@ -3,8 +3,6 @@ package language
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,17 +162,8 @@ const maxSettingsFile = 1<<20 + 1
 // readDisk returns the text of a regular file on the disk, as far as a limit. It
 // is false for one that is not there.
 func readDisk(path string, limit int64) (string, bool) {
-	f, info, err := folder.OpenRegular(path)
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	data := make([]byte, min(info.Size(), limit))
-	n, err := f.ReadAt(data, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", false
-	}
-	return string(data[:n]), true
+	data, err := folder.ReadStart(path, limit)
+	return string(data), err == nil
 }
 
 // agentFiles returns the open documents that are agent files, by URI.

@@ -436,12 +436,6 @@ func (b *daemon) tools() []tool.Tool {
 	return all
 }
 
-// trustFile is where it is recorded which folders are trusted (spec 4.4).
-func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json") }
-
-// loginsFile is where logins at MCP servers are kept, or which of them are in a keyring.
-func (c Config) loginsFile() string { return filepath.Join(c.state(), "logins.json") }
-
 // trusted says whether a folder is. Without a folder there is nothing of a
 // stranger's to distrust.
 // Where that cannot be read it is not. It is asked often, and reads a file only when that
@@ -489,18 +483,4 @@ func (b *daemon) env(name string) string {
 		}
 	}
 	return ""
-}
-
-// HomeOf returns the person's folder: $GEMINI_HOME, or ~/.gemini.
-// The error is of kind fault.Unavailable: nothing says where the person's home is. The
-// folder need not exist.
-func HomeOf(getenv func(string) string) (string, error) {
-	if home := getenv("GEMINI_HOME"); home != "" {
-		return filepath.Abs(home)
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fault.New(fault.Unavailable, "daemon.home", "no home folder: set HOME or GEMINI_HOME (%w)", err)
-	}
-	return filepath.Join(home, ".gemini"), nil
 }

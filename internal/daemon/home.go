@@ -16,8 +16,28 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
+// HomeOf returns the person's folder: $GEMINI_HOME, or ~/.gemini.
+// The error is of kind fault.Unavailable: nothing says where the person's home is. The
+// folder need not exist.
+func HomeOf(getenv func(string) string) (string, error) {
+	if home := getenv("GEMINI_HOME"); home != "" {
+		return filepath.Abs(home)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fault.New(fault.Unavailable, "daemon.home", "no home folder: set HOME or GEMINI_HOME (%w)", err)
+	}
+	return filepath.Join(home, ".gemini"), nil
+}
+
 // state is the folder of what the daemon itself keeps.
 func (c Config) state() string { return filepath.Join(c.Home, "agentls") }
+
+// trustFile is where it is recorded which folders are trusted (spec 4.4).
+func (c Config) trustFile() string { return filepath.Join(c.state(), "trust.json") }
+
+// loginsFile is where logins at MCP servers are kept, or which of them are in a keyring.
+func (c Config) loginsFile() string { return filepath.Join(c.state(), "logins.json") }
 
 // writable says why nothing can be kept in the daemon's own folder, nil where it
 // can. It leaves nothing there, nor makes the folder: there is the one that is

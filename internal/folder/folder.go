@@ -125,6 +125,17 @@ func ReadPlain(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	return readAll(limit)(OpenPlain(path))
 }
 
+// ReadStart returns the first bytes of the regular file at a path, links followed: most of
+// them at most, so that a file of most bytes may be larger than that.
+func ReadStart(path string, most int64) ([]byte, error) {
+	f, _, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 // readAll returns what reads an opened file to its end, at most limit bytes, and closes it.
 func readAll(limit int64) func(*os.File, fs.FileInfo, error) ([]byte, fs.FileInfo, error) {
 	return func(f *os.File, info fs.FileInfo, err error) ([]byte, fs.FileInfo, error) {

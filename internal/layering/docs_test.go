@@ -121,6 +121,7 @@ func (h *module) endsInComment(f *file, d *ast.FuncDecl) bool {
 var travels = []struct{ pkg, file string }{
 	{"internal/wire", ""},
 	{"agents/activity", "agents/activity/body.go"},
+	{"agents/activity", "agents/activity/route.go"},
 	{"agents/activity", "agents/activity/parts.go"},
 }
 
