@@ -176,15 +176,15 @@ func (ex *exports) file(ctx context.Context, d *definition.Definition, r *wire.E
 	path := filepath.Join(ex.disk.Path(), name)
 	r.URI = tool.URI(path)
 	if by := ex.written[path]; by != "" {
-		return fault.New(fault.Invalid, op, "%s is called %s there, as %s is; write one of them to another folder: --out DIR",
+		return fault.New(fault.Invalid, op, "%s is called %s there, as %s is; write one of them to another folder",
 			d.Name, made.File, by)
 	}
 	ex.written[path] = d.Name
 	if canonical, err := workspace.Canonical(path); err == nil && canonical == d.Path {
-		return fault.New(fault.Invalid, op, "%s is the agent itself; write to another folder: --out DIR",
+		return fault.New(fault.Invalid, op, "%s is the agent itself; write to another folder",
 			relativeTo(ex.s, path))
 	}
 	r.Written, _, err = writeExact(ctx, ex.disk, name, made.Data, ex.Force, false,
-		relativeTo(ex.s, path)+" is there already; replace it with --force, or write elsewhere: --out DIR")
+		relativeTo(ex.s, path)+" is there already; replace it with force, or write to another folder")
 	return err
 }

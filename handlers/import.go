@@ -106,7 +106,7 @@ func (im *imports) path(name string) string { return filepath.Join(im.to.dir, na
 // file imports one file.
 //
 // It never fails: what is wrong is the Reason, with the status refused. An import that
-// only lacks a usable name is tried again with one, so that the reason can say that --name
+// only lacks a usable name is tried again with one, so that the reason can say that a name
 // helps.
 func (im *imports) file(ctx context.Context, f found) wire.ImportedFile {
 	r := wire.ImportedFile{Source: tool.URI(f.path), From: cmp.Or(im.From, string(f.from)), Status: "refused"}
@@ -124,7 +124,7 @@ func (im *imports) file(ctx context.Context, f found) wire.ImportedFile {
 		r.Reason = fault.Message(err)
 		options.Name = "named"
 		if _, named := exchange.Import(f.path, data, options); named == nil && im.Name == "" {
-			r.Reason = strings.TrimSuffix(r.Reason, ".") + ", or import it with --name NAME"
+			r.Reason = strings.TrimSuffix(r.Reason, ".") + ", or import it under another name"
 		}
 		return r
 	}
@@ -164,13 +164,13 @@ func (im *imports) write(ctx context.Context, made *exchange.Imported) (written,
 	path := im.path(made.Name)
 	if by := im.made[made.Name]; by != "" {
 		return false, false, fault.New(fault.Invalid, op,
-			"%s has the name %s too; import one of them alone under another: --name NAME", im.relative(by), made.Name)
+			"%s has the name %s too; import one of them alone, under another name", im.relative(by), made.Name)
 	}
 	for _, e := range im.catalog.Entries() {
 		d := e.Definition
 		if d.Name == made.Name && d.Scope == im.to.scope && d.Folder == im.to.folder &&
 			filepath.Base(d.Path) != filepath.Base(path) {
-			return false, false, fault.New(fault.Invalid, op, "the name %s is taken by %s in %s; import it under another: --name NAME",
+			return false, false, fault.New(fault.Invalid, op, "the name %s is taken by %s in %s; import it under another name",
 				made.Name, filepath.Base(d.Path), im.relative(im.to.dir))
 		}
 	}
@@ -182,7 +182,7 @@ func (im *imports) write(ctx context.Context, made *exchange.Imported) (written,
 			im.relative(path))
 	}
 	return writeExact(ctx, im.disk, filepath.Join(im.at, filepath.Base(path)), made.Text, im.Force, im.DryRun,
-		im.relative(path)+" is there already; replace it with --force, or import this one under another name: --name NAME")
+		im.relative(path)+" is there already; replace it with force, or import this one under another name")
 }
 
 // relative is a path for people: relative to the workspace folder where it lies below.

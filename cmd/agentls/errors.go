@@ -75,7 +75,7 @@ func inOurWords(method string, err error) error {
 	}
 	a.text = withoutEditor(a.text)
 	if method == wire.MethodCreate {
-		a.text = strings.Replace(a.text, "replace it with force", "replace it with --force", 1)
+		a.text = inFlags.Replace(a.text)
 	}
 	if rest, ok := strings.CutPrefix(a.text, method+": "); ok && e.Code == jsonrpc2.InvalidParams {
 		a.text = rest
@@ -85,6 +85,10 @@ func inOurWords(method string, err error) error {
 	}
 	return a
 }
+
+// inFlags adds the flags to what the daemon says to do with the members of a request.
+var inFlags = strings.NewReplacer("replace it with force", "replace it with --force",
+	"under another name", "under another name: --name NAME", "to another folder", "to another folder: --out DIR")
 
 // withoutEditor leaves out of a text the command of an editor that does the same as the
 // one of the command line behind it.

@@ -134,7 +134,7 @@ func printExport(out io.Writer, r exportReport) {
 	for _, f := range r.Files {
 		switch {
 		case f.Status == "refused":
-			fmt.Fprintf(out, "%-9s %s: %s\n", f.Status, tool.Escape(f.Name), tool.Escape(f.Reason))
+			fmt.Fprintf(out, "%-9s %s: %s\n", f.Status, tool.Escape(f.Name), tool.Escape(inFlags.Replace(f.Reason)))
 		case f.Path == "":
 			fmt.Fprintf(out, "%-9s %s\n", f.Status, tool.Escape(f.Name))
 		case !f.Written:

@@ -206,7 +206,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		}
 		switch {
 		case f.Status == "refused":
-			reason := tool.Escape(f.Reason)
+			reason := tool.Escape(inFlags.Replace(f.Reason))
 			if !strings.HasPrefix(reason, file) {
 				reason = file + ": " + reason
 			}

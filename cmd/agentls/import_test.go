@@ -178,7 +178,7 @@ func TestImport(t *testing.T) {
 			[]string{"the name reviewer is taken by mine.md in .gemini/agents"}, nil, "mine.md"},
 		{"another name", map[string]string{"r.md": claudeAgent, ".gemini/agents/mine.md": "---\nkind: agent\nname: reviewer\n---\nMine.\n"}, []string{"r.md", "--name", "second"}, 0,
 			[]string{"→ .gemini/agents/second.md", "agentls run second"}, nil, "mine.md second.md"},
-		{"a name that is reserved", map[string]string{"r.md": strings.Replace(claudeAgent, "reviewer", "main", 1)}, []string{"r.md"}, 1, []string{"The name main is reserved; choose another, or import it with --name NAME\n"}, nil, ""},
+		{"a name that is reserved", map[string]string{"r.md": strings.Replace(claudeAgent, "reviewer", "main", 1)}, []string{"r.md"}, 1, []string{"The name main is reserved; choose another, or import it under another name: --name NAME\n"}, nil, ""},
 		{"a bad name", map[string]string{"r.md": claudeAgent}, []string{"r.md", "--name", "No Name"}, 1, []string{"refused   r.md: ", "name"}, nil, ""},
 		{"a name for two", map[string]string{"r.md": claudeAgent, "s.md": other}, []string{"r.md", "s.md", "--name", "x"}, 2, []string{"--name is for one file, and these are 2"}, nil, ""},
 		{"two of one name", map[string]string{"a/r.md": claudeAgent, "b/r.md": claudeAgent + "More.\n"}, []string{"a", "b", "--force"}, 1,
