@@ -42,11 +42,11 @@ func (c *connection) notify(method string, params []byte) {
 		if json.Unmarshal(p.Token, &token) != nil {
 			token = string(p.Token)
 		}
+		line := progressLine(p.Progress, p.Total, p.Message)
 		c.mu.Lock()
-		tell := c.progress[token]
-		c.mu.Unlock()
-		if tell != nil {
-			tell(progressLine(p.Progress, p.Total, p.Message))
+		defer c.mu.Unlock()
+		if tell := c.progress[token]; tell != nil {
+			tell(line)
 		}
 	}
 }
@@ -108,26 +108,21 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 	c.asking = append(c.asking, question)
 	c.mu.Unlock()
 	defer c.use()()
-	defer func() {
+	forget := func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
+		close(lines) // nothing is sent any more: [connection.notify] tells with the lock held
 		c.asking = slices.DeleteFunc(c.asking, func(a *asking) bool { return a == question })
-	}()
-	over := make(chan struct{})
+	}
 	var telling conc.WaitGroup
 	telling.Go(func() {
-		for {
-			select {
-			case line := <-lines:
-				env.Progress(line)
-			case <-over:
-				return
-			}
+		for line := range lines {
+			env.Progress(line)
 		}
 	})
-	defer telling.Wait()
-	defer close(over)
+	defer telling.Wait() // the last step comes with the result, and is told before it
+	defer forget()
 
 	var request mcp.CallToolRequest
 	request.Params.Name = name

@@ -241,14 +241,16 @@ func TestServersOverHTTP(t *testing.T) {
 			if got, err := w.call(t.Context(), tools["mcp.far.echo"], `{"text": "hello"}`); err != nil || got != "hello" {
 				t.Errorf("echo: %q, %v", got, err)
 			}
-			if got, err := w.call(t.Context(), tools["mcp.far.slow"], `{}`); err != nil || !strings.Contains(got, "done") {
-				t.Errorf("slow: %q, %v", got, err)
+			for range 20 {
+				if got, err := w.call(t.Context(), tools["mcp.far.slow"], `{}`); err != nil || got != "1 of 3: step\n3 of 3: step\ndone" {
+					t.Fatalf("slow: %q, %v", got, err)
+				}
 			}
 			if got, err := w.call(t.Context(), tools["mcp.far.env"], `{}`); err != nil || got != "Bearer t0k3n" {
 				t.Errorf("headers: %q, %v", got, err)
 			}
 			s := w.state("far")
-			if s.State != Ready || s.Title != "Remote" || s.Calls != 3 || s.Errors != 0 || s.URL != r.URL+"/mcp" || s.Command != "" {
+			if s.State != Ready || s.Title != "Remote" || s.Calls != 22 || s.Errors != 0 || s.URL != r.URL+"/mcp" || s.Command != "" {
 				t.Errorf("state: %+v", s)
 			}
 			if fault == "does not listen" {
