@@ -57,6 +57,8 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 	}()
 	b := &beginning{planned: r, conv: conv, start: p, first: conv.beginWith(offered, first), offered: offered,
 		choices: r.choices, tree: p.from.treeOf(r.settings), stateRun: cmp.Or(p.from.stateRun, p.Run)}
+	// prepare knows nothing of other runs: two runs of one context may both come here, and
+	// enlist lets one of them through.
 	err := s.prepare(b)
 	if err != nil {
 		return nil, err
@@ -67,9 +69,13 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		cancel(nil)
 		return nil, err
 	}
+	// Closed without a function in it, begun tells the run's goroutine, which enlist started,
+	// that the run does not begin.
 	defer close(live.begun)
 	release := end(cancel, p.Client, p.from)
 	b.untrace = s.Traces.Begin(conv.Log, conv.ID, live.ID, export.Options(r.settings.Tracing).Over(r.def.Tracing).For(b.tree.trace))
+	// The first event of a run that waits is its input: what the person said must not be
+	// lost with the run that it waits for.
 	if b.position > 0 {
 		// What a person said is kept from now on, whatever becomes of the run.
 		live.First = conv.Append(live.about, activity.Input{Input: r.task.input, Position: b.position}, 0)
@@ -79,6 +85,7 @@ func (s *Service) begin(ctx context.Context, conv *conversation, r *planned, p S
 		cancel(nil)
 		return nil, err
 	}
+	// Only now: an error before this line has the next run ask.
 	s.askAboutServers(b.ctx, p.Frontend.Ask(conv.ID, live.ID, r.def.Name), offered.Changes) // while the run holds s.work
 	unasked = nil
 	// Its first event may not come to be recorded before the run is over: then its
@@ -110,6 +117,7 @@ func (s *Service) prepare(b *beginning) error {
 	if b.start.Trace != nil {
 		b.tree.trace = b.start.Trace
 	}
+	// The model "auto" is chosen here, since it goes by the session's context and the tools.
 	if b.choices == nil {
 		var err error
 		name := modelFor(b.conv, cmp.Or(b.start.from.contextID, b.def.Name), b.task, b.tools, b.settings)
@@ -117,6 +125,7 @@ func (s *Service) prepare(b *beginning) error {
 			return err
 		}
 	}
+	// The graph asks for the run when a node begins; it is made only below.
 	steps, err := s.graphOf(b.conv, b.planned, b.start, b.stateRun, func() *Live { return b.live })
 	if err != nil {
 		return err
@@ -214,6 +223,7 @@ func (s *Service) perform(b *beginning) {
 	live, conv := b.live, b.conv
 	ended := sync.OnceFunc(func() { close(live.ended) })
 	defer ended()
+	// The log has the words that began it; run.started is written when its turn comes.
 	if b.position > 0 {
 		if !s.awaitTurn(b) {
 			b.untrace()
@@ -231,6 +241,7 @@ func (s *Service) perform(b *beginning) {
 	live.result = live.run.Do(b.ctx)
 	s.remember(b.def, live, s.Now().Sub(began))
 	conv.forget(live.about)
+	// Those behind it may begin now: who takes over has a context of its own.
 	ended()
 	s.followOn(b.ctx, conv, b.planned, live)
 	s.settle(live)
@@ -244,6 +255,7 @@ func (s *Service) awaitTurn(b *beginning) bool {
 	if !b.live.await(b.ctx) || b.start.Client.Err() != nil || s.ctx.Err() != nil {
 		return false
 	}
+	// The person may have taken trust back, or the file may have changed, while it waited.
 	if err := s.checkPermitted(b.def); err != nil { // no more, since it was asked for
 		b.conv.Append(b.live.about, activity.Note{Level: "warning", Message: fault.Message(err)}, 0)
 		b.live.cancel(run.ErrCancelled)

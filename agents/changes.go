@@ -123,6 +123,7 @@ func (s *Service) ResolveChanges(ctx context.Context, r Resolve) (files []activi
 	if err != nil {
 		return files, conflicts, afterWrites(written, err)
 	}
+	// Asked about one file by name, silence would look like success.
 	if r.URI != "" && len(files)+len(conflicts) == 0 {
 		conflicts = append(conflicts, Conflict{URI: r.URI, Why: whySettled})
 	}
@@ -158,6 +159,8 @@ func (b *fileHistory) resolveAll(ctx context.Context, r Resolve) ([]*outcome, er
 	if r.Action != undoAction || len(all) == 1 {
 		return all, nil
 	}
+	// Files are in the order of their URIs. Backward, those in a folder come before the file
+	// whose place the folder may have taken.
 	for i, before := range slices.Backward(all) {
 		if before.written || len(before.conflicts) == 0 {
 			continue
@@ -287,6 +290,7 @@ func (b *fileHistory) accept(h session.FileHistory, v *folded, r Resolve, o *out
 	if len(ids) == 0 {
 		return nil
 	}
+	// Only what there is counts: hunks that are gone were told as conflicts above.
 	baseline, _ := change.Keep(v.baseline, v.newest, ids)
 	if r.Run != "" {
 		// The run's hunks are added to what was accepted of all.
@@ -334,10 +338,13 @@ func (b *fileHistory) undo(ctx context.Context, h session.FileHistory, v *folded
 	if kept.Before, err = b.keep(now); err != nil {
 		return err
 	}
+	// The person has undone it themselves: nothing is written, but the event is needed, or
+	// the hunks would stay pending.
 	if result == is || (result != nil && is != nil && *result == *is) { // by hand, before
 		kept.After, kept.Modes = kept.Before, modes(now, now)
 		event.Kept = &kept
 	} else {
+		// The last step that ctx can stop.
 		if err := b.checkpoint(ctx, []activity.Kept{kept}); err != nil {
 			return unkept(tool.Escape(b.name(uri))+" was not changed", err)
 		}
@@ -373,6 +380,7 @@ func (b *fileHistory) exact(v *folded, text *string) *Content {
 }
 
 // chooseHunks returns the hunks that are meant and that there are.
+// They have the ids of o.change; a request without ids means all of them.
 func (b *fileHistory) chooseHunks(o *outcome, r Resolve) []string {
 	var ids []string
 	for _, h := range o.change.Hunks {

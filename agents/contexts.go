@@ -77,6 +77,8 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 	}
 	defer release()
 	conv.CloseCalls(name)
+	// Before the context is cleared, so that hooks can still read the transcript. A purge
+	// rewrites it.
 	s.endHooks(ctx, conv, "clear", "clear")
 	seq, err := conv.Clear(name, purge)
 	if seq > 0 { // also where not all could be erased
@@ -143,6 +145,7 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 }
 
 // keepOut excludes a context, or all of a session, until release is called; mu is held.
+// Runs that may wait do so for the channel; the others are refused with busy.
 func (s *Service) keepOut(key [2]string) (release func()) {
 	over := make(chan struct{})
 	s.excluded[key] = over

@@ -40,6 +40,8 @@ func (s *Service) open(id string) (conv *conversation, note string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	// The store and s.sessions have locks of their own. The session that was opened may have
+	// been closed before this lock was taken: then it is opened once more.
 	s.mu.Lock()
 	for conv := s.sessions[opened.ID]; conv == nil || conv.Session != opened; conv = s.sessions[opened.ID] {
 		leaving := s.leaving[opened.ID]

@@ -41,6 +41,7 @@ func (s *Service) callable(def *definition.Definition, folder string, set *Setti
 			found = append(found, d)
 		}
 	}
+	// What is left can run now: a model is not offered an agent that would refuse it.
 	found = slices.DeleteFunc(found, func(d *definition.Definition) bool {
 		usable, _ := d.Usable()
 		off := override(d, set.Overrides[d.Name]).Off != (authority.Origin{})
@@ -125,6 +126,7 @@ func (d *delegation) describe() tool.Spec {
 		if len(own) > 0 {
 			takes = strings.Join(keysOf(own), ", ")
 		}
+		// Its name and what it takes are in the schema all the same, so it can be called.
 		if i >= maxDescribed {
 			continue
 		}
@@ -191,6 +193,7 @@ func (d *delegation) Plan(_ context.Context, _ *tool.Env, args json.RawMessage) 
 		}
 		about = string(asked.Inputs)
 	}
+	// Rules and people see the agent's own name, however the model wrote it.
 	given[agentName] = encode(def.Name)
 	title, _ := tool.CutTo(tool.Escape(oneLine(about)), 100)
 	return &tool.Plan{
@@ -214,6 +217,7 @@ func (d *delegation) find(name string) *definition.Definition {
 }
 
 // names lists the agents for an error.
+// They are those that may be called now, in the order of their names.
 func (d *delegation) names() string {
 	var names []string
 	for _, a := range d.agents {
@@ -235,6 +239,7 @@ func (t *delegating) Find(name string) (tool.Tool, error) {
 	if err == nil {
 		return found, nil
 	}
+	// Only what is no tool of the agent's: a tool that is called as an agent stays the tool.
 	if a := t.delegation.find(name); a != nil {
 		return &byName{t.delegation, a.Name}, nil
 	}
@@ -321,6 +326,8 @@ func (s *Service) await(ctx context.Context, caller *Live, call string, asked St
 	if !again {
 		asked.Run = uuid.Must(uuid.NewV7()).String()
 	}
+	// The runs below are begun with the service's context: ctx, which would bound only their
+	// start, ends them through from.within, with its cause.
 	asked = below(ctx, caller, call, asked)
 	var live *Live
 	switch {
@@ -353,6 +360,7 @@ func below(ctx context.Context, caller *Live, call string, asked Start) Start {
 	asked.Session, asked.Folder, asked.Frontend, asked.Client, asked.Approval = caller.Session, caller.folder,
 		from.Frontend, from.Client, from.Approval
 	asked.Taint = from.Taint.Max(tool.TaintOf(caller.conv.Taint(caller.ID)))
+	// The context belongs to the run's id: an agent that works twice at once has two.
 	asked.from = origin{
 		parent: caller, call: call, within: ctx, tree: caller.tree, contextID: asked.Run, depth: from.from.depth + 1,
 		stateRun: asked.from.stateRun,

@@ -142,6 +142,7 @@ func (s *Service) meantAgents(catalog *registry.Snapshot, folder string, set *Se
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		d := e.Definition
+		// The folder's own agent comes before its namesakes, else the catalog's order decides.
 		if e.State != registry.OK || (own[d.Name] && d.Folder != folder) || seen[d.Name] {
 			continue
 		}

@@ -34,6 +34,7 @@ func (s *Service) find(p Start) (*effective, string, error) {
 		return nil, "", fault.New(fault.Invalid, "agents.start", "%s cannot run: %s", def.Name, why.Message).
 			Because(fault.InvalidAgent, "problems", def.Problems)
 	}
+	// A file of an untrusted folder must not take the place of the person's own agent.
 	def = s.unhide(def, name)
 	if def.FromProject() {
 		folder = def.Folder
@@ -51,10 +52,13 @@ func (s *Service) find(p Start) (*effective, string, error) {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is run by a person, not by other agents (%s)",
 			def.Name, "disable-model-invocation").Because(fault.Refused)
 	}
+	// Routing and a run that is taken up again count as a way of their own: nobody names the
+	// agent there.
 	if !def.UserInvocable && !p.from.byAgent() && p.decided == nil && p.from.past == nil {
 		return nil, "", fault.New(fault.Denied, "agents.start",
 			"%s is not meant to be run by a person (user_invocable: false)", def.Name).Because(fault.Refused)
 	}
+	// The settings of the agent's own folder, which may be another than the request's.
 	agent := override(def, s.Settings(folder).Overrides[def.Name])
 	if off := agent.Off; off != (authority.Origin{}) {
 		return nil, "", fault.New(fault.Denied, "agents.start", "%s is switched off by the setting %s (%s:%d)",

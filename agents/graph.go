@@ -100,6 +100,8 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 			return nil, err
 		}
 	}
+	// A node's own input goes first; without one the node gets the request with the person's
+	// context, and what the nodes before it gave.
 	g.Delegate = func(ctx context.Context, call string, node graph.Node, input any, before string) run.Given {
 		asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
 		object, named := input.(map[string]any)
@@ -224,6 +226,8 @@ func graphPast(conv *session.Session, plan *graph.Plan, id string, until uint64)
 			past.Calls[b.Call] = call
 		}
 	})
+	// Long results lie in blobs. They are read only now, since a replay takes no error from
+	// its callback.
 	for _, name := range blobs {
 		call := past.Calls[name]
 		data, missing := conv.GetBlob(call.Content)

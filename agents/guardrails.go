@@ -65,11 +65,13 @@ func (s *Service) findValidator(own, folder, name string, bare bool) string {
 	var paths []string
 	switch {
 	case bare && name == filepath.Base(name) && name != "..":
+		// A bare name has no separator in it, so it cannot lead out of these folders.
 		paths = []string{filepath.Join(s.State, "validators", name)}
 		if at != "" {
 			paths = append(paths, filepath.Join(at, ".gemini", "validators", name))
 		}
 		if own != "" {
+			// A project's agent means the project's validator first.
 			paths[0], paths[1] = paths[1], paths[0]
 		}
 	case bare:
@@ -93,6 +95,7 @@ func (s *Service) findValidator(own, folder, name string, bare bool) string {
 // a folder that is not trusted, it is not run, and the guard has not judged.
 func (s *Service) runValidator(ctx context.Context, r *planned, path string, args []string,
 	input []byte) (tool.Ended, error) {
+	// Asked at each judgement: the folder may have lost trust since the run began.
 	if r.folder == "" || !s.Trusted(r.folder) {
 		return tool.Ended{}, errors.New("it is run in a trusted folder only; trust this one with `agentls trust`")
 	}
@@ -125,6 +128,8 @@ func (s *Service) runValidator(ctx context.Context, r *planned, path string, arg
 // the daemon holds, the values of the folder's credential files, and what looks like a
 // credential. It names the kind only. It may read the folder's credential files.
 func (s *Service) secretIn(ctx context.Context, r *planned, text string) (string, error) {
+	// The cheap and certain checks come first; the files are read only where they find
+	// nothing.
 	if what := definition.SecretIn(text); what != "" {
 		return "what looks like " + what, nil
 	}
@@ -141,6 +146,7 @@ func (s *Service) secretIn(ctx context.Context, r *planned, text string) (string
 			return s.survey.Look(ctx, folder, set.Deny)
 		}}
 	masker, err := s.credentials.Masker(ctx, env)
+	// What could not be looked at counts as not judged, and the guard refuses.
 	if err != nil {
 		return "", err
 	}
@@ -217,6 +223,8 @@ func (s *Service) judgement(ctx context.Context, caller *Live, judge *definition
 		return activity.RunFinished{}, err
 	}
 	defer leave()
+	// A judge without an output of its own is given one on a copy: the catalog's definition is
+	// shared.
 	if judge.Output == nil {
 		answering := *judge
 		answering.Output = &definition.Output{Name: "result", Description: "Your judgement.", Schema: verdict}
@@ -224,6 +232,8 @@ func (s *Service) judgement(ctx context.Context, caller *Live, judge *definition
 	}
 	id := uuid.Must(uuid.NewV7()).String()
 	asked := below(ctx, caller, call, Start{Agent: judge.Name, Definition: judge, Mode: definition.Task, Run: id})
+	// A judge may lie one run deeper than delegates: agents at the lowest depth have guards
+	// as well.
 	if asked.from.depth > caller.tree.limits.Depth+1 {
 		return activity.RunFinished{}, fmt.Errorf("guards of guards are too deep (agents.limits.depth is %d)",
 			caller.tree.limits.Depth)

@@ -101,6 +101,8 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 			if err == nil {
 				target = handoff.Target{Title: agent.Title, Description: agent.Description}
 			}
+			// The entry stays in the list, so that a model which calls it all the same is told why
+			// control does not pass.
 			h.Unknown = append(h.Unknown, err != nil)
 		} else {
 			h.Unknown = append(h.Unknown, false)
@@ -169,6 +171,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 	start.from.handed.by, start.from.handed.spent, start.from.tree = live, live.run.SpentSoFar(), live.tree
 	next, err := s.passOn(conv, r.def, start)
 	if err != nil {
+		// enlist may have made the successor known before it failed: control is here again.
 		s.mu.Lock()
 		live.next = nil
 		s.mu.Unlock()
@@ -181,6 +184,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 		return
 	}
 	<-next.done
+	// The result is the last run's, with what all of the chain did to files.
 	changes := append(slices.Clip(live.result.Changes), next.result.Changes...)
 	live.result, live.by, live.unwritten = next.result, next.by, next.unwritten
 	live.result.Changes = changes
@@ -204,6 +208,8 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 	if err != nil {
 		return nil, err
 	}
+	// The payload was checked as a transfer's; as inputs it has to fit the target's schema,
+	// which plan looks at.
 	if agent.Definition.Inputs != nil {
 		start.Inputs = h.Payload
 	}
@@ -236,6 +242,7 @@ func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links
 }
 
 // predecessor returns the run that passed control to another one.
+// false for a run that was asked for, and for "".
 func predecessor(runs []session.Run, id string) (session.Run, bool) {
 	i := slices.IndexFunc(runs, func(r session.Run) bool { return r.Passed != nil && r.Passed.Run == id })
 	if id == "" || i < 0 {

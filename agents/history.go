@@ -77,6 +77,7 @@ func (f *folding) accept() error {
 	if err != nil {
 		return err
 	}
+	// What was accepted is of the whole file, and so is this fold: it is taken over as it is.
 	if f.run == "" || !f.begun {
 		f.baseline = content.text()
 	} else {
@@ -137,6 +138,7 @@ func (f *folding) step(st session.FileStep) error {
 const byRewind = "rewind"
 
 // move goes on to what a step left.
+// Whether the content has to be read is decided by latest: a fold reads few of the many.
 func (f *folding) move(to side) { f.at, f.read = to, f.read && to == f.at }
 
 // latest returns the newest content. It reads the blob the first time.

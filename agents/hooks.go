@@ -33,6 +33,7 @@ func (c *conversation) startHooks(folder string) string {
 func (s *Service) endHooks(ctx context.Context, c *conversation, reason, source string) {
 	c.mu.Lock()
 	started, folder := c.started, c.hookFolder
+	// Set whether or not there are hooks now: settings may bring some before the next run.
 	c.started, c.starts = false, source
 	c.mu.Unlock()
 	if s.Hooks == nil || !started || !s.Hooks.Has(folder, "SessionEnd") {
@@ -53,6 +54,7 @@ func (s *Service) endHooks(ctx context.Context, c *conversation, reason, source 
 // endAllHooks runs the hooks of the end of all sessions, at the same time. It is called
 // when the daemon ends, after the runs.
 func (s *Service) endAllHooks() {
+	// Side by side, so that all of them together have endHooksIn.
 	s.mu.Lock()
 	var all conc.WaitGroup
 	for _, c := range s.sessions {

@@ -80,6 +80,7 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 		return nil, err
 	}
 	said := textIn(p.Input)
+	// All texts are tried together, so that one error names all that is missing.
 	texts := []string{def.Prompt, def.Query}
 	for _, m := range def.InitialMessages {
 		texts = append(texts, m.Text)
@@ -87,6 +88,7 @@ func fillIn(def *definition.Definition, p Start, now time.Time) (*assignment, er
 	if def.Inputs == nil { // gemini-cli's own placeholders (spec 1.7)
 		values = map[string]any{"query": said, "today": now.Format(time.DateOnly)}
 	}
+	// The file's query is not asked, so what it needs may be missing.
 	if len(a.input) > 0 {
 		texts[1] = ""
 	}
@@ -151,6 +153,8 @@ func inputsOf(def *definition.Definition, raw json.RawMessage) (map[string]any, 
 		return nil, fault.New(fault.Invalid, "agents.start", "the inputs of %s cannot be read: %w", def.Name,
 			err).Because(fault.InvalidAgent)
 	}
+	// Defaults are filled in before the check: the schema requires of them what it requires
+	// of values.
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" {
 		if err := json.Unmarshal(raw, &given); err != nil || given == nil {

@@ -69,6 +69,8 @@ func (s *Service) keepListing(next string, all []session.Info) {
 	var kept *listing
 	if next != "" {
 		kept = &listing{next, s.Now(), all}
+		// A list of thousands of sessions is not kept in memory for a client that asked for one
+		// page and went.
 		time.AfterFunc(keepListings, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -28,6 +28,7 @@ func (s *Service) remembers(def *definition.Definition) memory.Backend {
 }
 
 // withoutMemory takes the tools away that an agent without long-term memory has no use for.
+// all is not changed.
 func (s *Service) withoutMemory(def *definition.Definition, all []tool.Tool) []tool.Tool {
 	if s.remembers(def) != nil {
 		return all
@@ -41,6 +42,7 @@ func (s *Service) withoutMemory(def *definition.Definition, all []tool.Tool) []t
 // placeOfMemory says which store an agent that runs in a folder has. An agent of a
 // project has one in that project alone, so that a namesake of another project reads
 // nothing of it.
+// def.Memory must not be nil. A store of the user's scope has neither agent nor folder.
 func placeOfMemory(def *definition.Definition, folder string) memory.Place {
 	m := def.Memory
 	p := memory.Place{Backend: m.Backend, Scope: memory.Scope(m.Scope), Index: m.Index}
@@ -83,6 +85,8 @@ func (s *Service) memoryOfRun(def *definition.Definition, folder string) *memory
 // stores get. nil is the local embedder, where no provider can be asked at all.
 func (s *Service) embedding(name string) (*run.Choice, error) {
 	choice, err := s.choice(cmp.Or(name, embeddingModel))
+	// Only for a new store: one that was made by a model needs that model, or its vectors
+	// would be compared with those of another.
 	if reason, _ := fault.ReasonOf(err); name == "" && reason == fault.AuthRequired {
 		return nil, nil
 	}

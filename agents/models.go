@@ -77,6 +77,8 @@ func (l runModel) unavailable(err error) *model.Error {
 
 // Generate implements [model.Model].
 func (l runModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	// The error comes as the first chunk, as that of a provider would: credentials that are
+	// missing pause the run instead of ending it.
 	m, _, err := l.service.Provider(l.id)
 	if err == nil {
 		return m.Generate(ctx, req)
@@ -147,6 +149,7 @@ func (s *Service) Resolve(def *definition.Definition) string {
 }
 
 // nameOf returns the name of the model of an agent as the settings have it.
+// It is an alias or an id, or model.Auto.
 func (s *Service) nameOf(def *definition.Definition) string {
 	settings := s.Settings(def.Folder)
 	agent := override(def, settings.Overrides[def.Name])
@@ -170,6 +173,7 @@ func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
 func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []tool.Tool) (*tool.Set, *delegation) {
 	all := slices.Concat(s.toolsFor(r.def, r.folder, r.settings), ofServers)
 	var delegate *delegation
+	// At the lowest depth nobody is delegated to, so the tool is not offered there.
 	all = slices.DeleteFunc(all, func(t tool.Tool) bool {
 		d, is := t.(*delegation)
 		if is && from.depth < shared.limits.Depth {
@@ -210,6 +214,7 @@ func (s *Service) toolsFor(def *definition.Definition, folder string, settings *
 
 // extraTools are the registered tools, without the search of the web where the agent's provider has
 // none.
+// The result may be s.Tools itself: whoever adds to it clips it first.
 func (s *Service) extraTools(def *definition.Definition, settings *Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
 	if name == model.Auto {

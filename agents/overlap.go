@@ -50,6 +50,8 @@ func (s *Service) PrepareRouting(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
+	// Definitions are compared by pointer, so a new reading of the same file counts as another
+	// agent.
 	before := s.overlaps.of.Swap(&found)
 	if (before == nil && len(found) == 0) || (before != nil && maps.EqualFunc(*before, found, slices.Equal)) {
 		return false

@@ -36,6 +36,8 @@ func override(d *definition.Definition, list []settings.Raw) effective {
 	if len(list) == 0 {
 		return effective{Definition: d}
 	}
+	// A copy of what sections write: the definition is the catalog's. Deny is the one list
+	// that they add to; the others they replace.
 	own := *d
 	own.Tools.Deny = slices.Clone(d.Tools.Deny)
 	t := effective{Definition: &own}
@@ -135,6 +137,7 @@ func (o *overriding) section() {
 // enable switches the agent off, or, for the person only, on again.
 func (o *overriding) enable(on bool) {
 	switch {
+	// Each section may switch off, and the last that does is the one that is named.
 	case !on:
 		o.tuned.Off = o.origin("enabled")
 	case o.tuned.Off != (authority.Origin{}) && o.persons("enabled"):
@@ -199,8 +202,11 @@ func (o *overriding) tools(fields map[string]json.RawMessage) {
 		list, ok := value[[]string](o, key, fields[name])
 		switch {
 		case !ok:
+		// Deny only takes away, so anybody's counts, and they add up.
 		case name == "deny":
 			d.Tools.Deny = append(d.Tools.Deny, list...)
+		// A project's list does not replace the file's: it could name tools that the file leaves
+		// out.
 		case o.project():
 			o.tuned.Only = append(o.tuned.Only, authority.List{Names: list, Origin: o.origin(key)})
 		default:

@@ -47,6 +47,7 @@ func (s *Service) ForgetPermission(id string) (bool, error) {
 }
 
 // gates returns the gates of one open session, or of all for "".
+// A session that is not open has none: its answers went when it was closed.
 func (s *Service) gates(session string) []*guard.Gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()

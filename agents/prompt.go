@@ -34,6 +34,8 @@ func (s *Service) instruct(r *planned, p Start) error {
 
 // facts are what the prompt of main depends on in a run. They look at the folder.
 func (s *Service) facts(r *planned, p Start) prompt.Facts {
+	// As the servers were seen last: the prompt is made before servers are started for the
+	// run.
 	tools, delegate := s.toolsOfRun(r, p.from, p.from.treeOf(r.settings), s.toolsOf(r.def, r.folder))
 	f := prompt.Facts{
 		Interactive: p.Frontend.CanConfirm() && !s.Headless, Tools: tools.Names(),

@@ -205,6 +205,7 @@ func (b *fileHistory) put(ctx context.Context, path string, now *tool.File, to *
 	if kept.Before, err = b.keep(now); err != nil {
 		return kept, false, err
 	}
+	// A file that was deleted comes back with the permissions that it had.
 	if now == nil && to != nil && to.Mode == 0 {
 		made := *to
 		made.Mode = b.mode(kept.URI)
@@ -320,6 +321,7 @@ func wroteByCall(steps []session.FileStep) bool {
 }
 
 // inside reports whether a path lies in a folder that calls may reach.
+// It goes by the names alone, and only says which error a person is told.
 func (b *fileHistory) inside(path string) bool {
 	for _, folder := range append([]string{b.env.Folder}, b.env.Folders...) {
 		if tool.Within(folder, path) {

@@ -37,6 +37,8 @@ type Resume struct {
 // the agent's file may have changed or be gone. It may read many sessions where none is
 // named. ctx bounds the request, not the run.
 func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
+	// A run of this daemon is paused, or goes on, or is just ending: the last one is looked
+	// for in the log once it has been written to its end.
 	if live, err := s.Find(p.Run); err == nil {
 		switch {
 		case live.run.Resume(p.More):
@@ -56,6 +58,7 @@ func (s *Service) Resume(ctx context.Context, p Resume) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A delegated run alone would have nobody to give its result to.
 	if first := conv.Caller(r.Run); first != r.Run {
 		return nil, fault.New(fault.Invalid, "agents.resume",
 			"the run %s was started by another agent; resume %s, which goes on with it", r.Run, first)
@@ -81,6 +84,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 	start.Shell = past.Started.Shell
 	start.Mode, start.Model = definition.Mode(past.Started.Mode), past.Started.Asked
 	start.atMost, start.from.past = guard.Approval(past.Started.Approval), &past
+	// A run that control had passed to gets what its system instruction had: who handed over,
+	// why, and what of the limits was used before it.
 	if before, ok := predecessor(conv.Runs(), start.Run); ok {
 		chain := before.Passed.Chain
 		start.from.chain, start.from.contextID, start.from.correlationID = slices.Clone(chain[:len(chain)-1]),
@@ -97,6 +102,8 @@ func (s *Service) takeUp(ctx context.Context, conv *conversation, start Start, m
 		if err != nil {
 			return 0, err
 		}
+		// Delegated runs whose call is made once more go on with that call; the others end here,
+		// since nobody waits for them.
 		conv.AbandonDelegated(start.Run, func(call string) bool {
 			return live.run.GoesOn(call) || slices.ContainsFunc(past.Open,
 				func(c session.OpenCall) bool { return c.Call.ID == call })
@@ -135,6 +142,8 @@ func (s *Service) resumeHandoff(conv *conversation, r session.Run, start Start) 
 			r.Passed.To, r.Agent, r.Passed.To)
 	}
 	folder := tool.PathOf(past.Started.Folder)
+	// The file of the agent that handed over may be gone: then the target is looked for by
+	// its name alone.
 	from := &definition.Definition{}
 	if entry, err := s.Agents().Lookup(folder, r.Agent); err == nil {
 		from = entry.Definition
@@ -273,6 +282,7 @@ func (s *Service) abandon(id string) bool {
 	if err != nil {
 		return false
 	}
+	// To cancel any run of a chain cancels the one that has control.
 	r, _ = holds(conv.Runs(), r)
 	id = r.Run
 	s.mu.Lock()

@@ -92,6 +92,7 @@ func (s *Service) Rewind(ctx context.Context, r Rewind) (*Rewound, error) {
 	}
 	seq, err := conv.Rewind(r.ToSeq, done.Files, leftURIs, kept)
 	if err != nil {
+		// The log could not take the event: files that are back would not fit the contexts.
 		b.takeBack(context.WithoutCancel(ctx), kept)
 		return nil, err
 	}
@@ -117,6 +118,7 @@ func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (ke
 	if removed := slices.ContainsFunc(kept, func(k activity.Kept) bool { return k.After == "" }); removed &&
 		len(left) > 0 {
 		plans, now := b.plan(ctx, r)
+		// Only those that were left the first time: the others are done.
 		blocked := func(uri string) bool { return slices.ContainsFunc(left, func(l Left) bool { return l.URI == uri }) }
 		plans = slices.DeleteFunc(plans, func(p plannedFile) bool { return !blocked(p.uri) })
 		more, err := b.bringPlanned(ctx, plans, r.Force, done)
@@ -194,6 +196,8 @@ func (b *fileHistory) plan(ctx context.Context, r Rewind) (plans []plannedFile, 
 		if len(steps) == 0 {
 			continue
 		}
+		// Files that do not go back are in left with the first reason that is found; one that is
+		// already as it was is in plans, so that it is told as back.
 		path, why := b.writable(h)
 		p := plannedFile{uri: h.URI, path: path, steps: steps, target: steps[0].Kept}
 		if i := len(h.Steps) - len(steps); i > 0 && steps[0].Rewinds() && !steps[0].Complete && h.Steps[i-1].Complete {
@@ -389,6 +393,7 @@ func unkept(so string, err error) error {
 // moment, tries times.
 func (b *fileHistory) bring(ctx context.Context, p plannedFile, force bool) (kept activity.Kept, why string) {
 	for range tries {
+		// Looked at anew in each try: what was planned may be old by now.
 		now, back, why := b.look(ctx, p, force)
 		if why != "" {
 			return kept, why

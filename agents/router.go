@@ -73,6 +73,7 @@ func (d *deciding) ask(input string) (agent string, err error) {
 		if p.Call == nil {
 			continue
 		}
+		// The first call counts that names an agent, or says that there is none.
 		var said struct{ Reason, Context string }
 		_ = json.Unmarshal(p.Call.Args, &said) // whom it picks is what counts
 		if p.Call.Name == noSuitable {
@@ -146,6 +147,7 @@ func (d *deciding) offer(req *model.Request) map[string]string {
 func (s *Service) routerPrompt(folder string) string {
 	for _, name := range []string{"router", "router-agent"} {
 		e := s.Agents().Find(folder, name)
+		// An agent that only has the name, without scope: system, is one like any other.
 		if e == nil || e.State != registry.OK || !e.Definition.Router || s.checkPermitted(e.Definition) != nil {
 			continue
 		}

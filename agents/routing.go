@@ -126,6 +126,7 @@ func (d *deciding) rank(input string) {
 		}
 		d.Candidates = append(d.Candidates, shown)
 		switch i {
+		// Margin is the distance of the first two scores, or the score of a lone candidate.
 		case 0:
 			d.Margin = c.Score
 		case 1:
@@ -164,6 +165,7 @@ func (d *deciding) decide(input string) {
 		d.Why = "The strategy llm asks a model."
 		d.before = "asking " + d.set.Routing.Model
 	}
+	// Checked only here: without a model the rules say the same in their own words.
 	if len(d.known.agents) == 0 {
 		d.before, d.Why = "", "No model was asked: there is no agent to pick from."
 		d.fallBack("there is no agent to pick from")
@@ -179,6 +181,7 @@ func (d *deciding) decide(input string) {
 	case picked == "":
 		d.fallBack(cmp.Or(d.Reason, "the model finds no agent for it"))
 	default:
+		// A model gives no number: a fixed one stands for its pick (spec 5.1).
 		d.Agent, d.By, d.Confidence = picked, byModel, 95
 		d.Text = d.line("→ %s · llm · %d %%", picked, d.Confidence)
 	}
@@ -307,6 +310,7 @@ func needsInputs(d *definition.Definition) bool {
 // person may be asked, and a run that is cancelled meanwhile under its reserved id ends
 // it.
 func (s *Service) routeStart(ctx context.Context, p *Start) error {
+	// A request with a definition (that of a buffer) has its agent.
 	auto := p.Agent == mention.Auto
 	if !auto && (p.Agent != "" || p.Definition != nil) {
 		return nil
@@ -399,6 +403,7 @@ func (s *Service) pickable(folder string, d *activity.RouteDecided) (names []str
 	folder = s.folderOr(folder)
 	place := make(map[string]int)
 	for i, c := range d.Candidates {
+		// Below 0 for candidates, 0 for all others: these stay in the catalog's order.
 		place[c.Agent] = i - len(d.Candidates)
 	}
 	agents := slices.Clone(s.routable(folder, s.Settings(folder)).agents)

@@ -106,6 +106,7 @@ func (c *conversation) beginWith(offered ServerTools, first func(*Live) (uint64,
 // so the service waits for them when it closes.
 func (s *Service) askAboutServers(ctx context.Context, ask tool.Ask, changes []ServerChange) {
 	for _, change := range changes {
+		// Nobody can be asked: the question is left to the next run.
 		if ask == nil {
 			change.Again()
 			continue

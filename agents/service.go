@@ -263,6 +263,7 @@ func NewService(ctx context.Context, c Config) *Service {
 	// Not derived from ctx: its end would be a cause of its own, and a run must
 	// know that nobody cancelled it.
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	// The cause tells runs that the daemon ends: they are left interrupted, not cancelled.
 	context.AfterFunc(ctx, func() { end(run.ErrInterrupted) })
 	return &Service{
 		Config: c, ctx: own, end: end, slots: make(chan struct{}, 2*runtime.NumCPU()), survey: tool.NewSurvey(c.Now),
@@ -287,6 +288,8 @@ func (s *Service) Close() error {
 	s.end(run.ErrInterrupted)
 	s.work.Wait()
 	s.tools.Wait()
+	// When no run is left and before the logs are closed: what these hooks say is told in the
+	// log of their session.
 	s.endAllHooks()
 	s.closeWatched()
 	return errors.Join(s.Memories.Close(), s.Sessions.Close())
@@ -296,6 +299,8 @@ func (s *Service) Close() error {
 // that another one waits for, that one's end is the end. Who waits for the run is told
 // then.
 func (s *Service) settle(live *Live) {
+	// Whoever waits for it reads its result from memory, and commits the same log at its own
+	// end.
 	if live.start.from.within != nil {
 		s.forget(live)
 		return
@@ -331,6 +336,7 @@ const (
 )
 
 // observe tells the observer that the number of runs may have changed.
+// s.mu must not be held: the observer asks Live and Waiting, which take it.
 func (s *Service) observe() {
 	if s.observer != nil {
 		s.observer()
@@ -370,6 +376,8 @@ func (s *Service) Reserve(id string) (release func()) {
 func (s *Service) Cancel(id, call string) bool {
 	s.mu.Lock()
 	live, r := s.runs[id], s.reserved[id]
+	// A run that is being started: enlist cancels it when it makes it known, and what routes
+	// the request stops now.
 	if live == nil && r != nil && call == "" {
 		r.cancelled = true
 		r.end()
@@ -394,6 +402,8 @@ func (s *Service) Cancel(id, call string) bool {
 func (s *Service) CancelSession(id string) bool {
 	any := false
 	s.mu.Lock()
+	// The default session of this window may have another name, where another window has
+	// the one that is called main.
 	if id == session.Default && s.standard != "" {
 		id = s.standard
 	}
@@ -437,6 +447,8 @@ func (s *Service) Live() []*Live {
 func (s *Service) Path(run string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// s.runs has a run until its last event is written, so the path is known for all that
+	// it asks the person.
 	if live := s.runs[run]; live != nil {
 		return append(slices.Clone(live.start.from.chain), live.Agent)
 	}

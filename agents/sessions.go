@@ -32,6 +32,7 @@ func (s *Service) NewSession(title, agent string) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	// Opened at once, so that this window has its lock before the client knows the id.
 	conv, _, err := s.open(begun.ID)
 	if err != nil {
 		return "", err
@@ -109,6 +110,7 @@ func (s *Service) depart(id string, closed func(), gone func(*conversation) erro
 	if s.leaving == nil {
 		s.leaving = make(map[string]chan struct{})
 	}
+	// Whoever opens the session meanwhile waits for over, and finds it closed or gone then.
 	s.leaving[id] = over
 	s.mu.Unlock()
 	defer func() {

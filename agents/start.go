@@ -76,6 +76,8 @@ func (o origin) byAgent() bool { return len(o.chain) > 0 }
 // that start and the disk are waited for with it; once the run is there ctx does not end it, Client
 // does.
 func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
+	// First, before anything is read or asked: a daemon that is short of memory takes no new
+	// work.
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
 			return nil, err
@@ -101,6 +103,7 @@ func (s *Service) Start(ctx context.Context, p Start) (*Live, error) {
 	live, err := s.begin(ctx, conv, plan, p, func(live *Live) (uint64, error) {
 		conv.CloseCalls(live.about.ContextID()) // calls that an interrupted run left open
 		first := live.run.Begin(plan.task.input)
+		// run.started is the run's first event, so what led to it is told after it.
 		if p.decided != nil {
 			conv.Append(activity.Origin{Run: p.Run, Agent: plan.def.Name, CorrelationID: p.Run}, *p.decided, 0)
 			live.run.Charge(p.decided.Model)
@@ -180,6 +183,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 	if err := s.present(live.Session, live.log); err != nil {
 		return 0, err
 	}
+	// Either this context is being changed, or the whole session is.
 	over := cmp.Or(s.excluded[[2]string{live.Session, live.about.ContextID()}], s.excluded[[2]string{live.Session, ""}])
 	if over != nil && !queue {
 		return 0, fault.New(fault.Unavailable, "agents.start",
@@ -189,6 +193,8 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		live.behind = append(live.behind, over)
 	}
 	for _, other := range s.runs {
+		// A run that passed control on is known until its chain ends, and uses its context no
+		// more.
 		if other.next != nil || other.Session != live.Session || other.about.ContextID() != live.about.ContextID() {
 			continue
 		}
@@ -200,6 +206,7 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 		live.behind = append(live.behind, other.ended)
 	}
 	s.runs[live.ID] = live
+	// From here on who steers or cancels the run that handed over means this one.
 	if h := live.start.from.handed; h != nil && h.by != nil {
 		h.by.next = live
 	}
@@ -221,6 +228,8 @@ func (s *Service) enlist(live *Live, queue bool) (position int, err error) {
 
 // problemsToTell returns the problems of an agent that a person is told with the
 // result: what does not keep it from running but from doing all it says.
+// Hints of the file are left out. What settings say of the agent and does not count is a
+// warning.
 func problemsToTell(agent *effective) []definition.Problem {
 	var list []definition.Problem
 	for _, p := range agent.Definition.Problems {

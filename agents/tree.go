@@ -59,6 +59,7 @@ func (t *tree) enterLocked() (leave func(), err error) {
 func (t *tree) enterFor(ctx context.Context, caller *Live) (leave func(), err error) {
 	for {
 		t.mu.Lock()
+		// The caller's place is counted as live already, so this run is not counted once more.
 		if !t.lent[caller] && t.runs < t.limits.Runs {
 			if t.lent == nil {
 				t.lent = make(map[*Live]bool)

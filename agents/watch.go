@@ -23,6 +23,7 @@ func (s *Service) read(id string) (*session.Session, error) {
 	if watched != nil {
 		return watched, watched.Log.Look()
 	}
+	// Without s.mu: two may read the same log at once, and one of the two is dropped below.
 	own, err := s.Sessions.Watch(id) // it may be long; nobody waits for it
 	if err != nil {
 		return nil, err

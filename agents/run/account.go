@@ -51,6 +51,7 @@ func (run *Run) SpentSoFar() Spent {
 
 // Charge counts what the model used that picked the run's agent; nil for none.
 // It is called before Do. A model that did not answer cost nothing that is known.
+// Where the router's model has no price that is known, neither has the run.
 func (run *Run) Charge(router *activity.RouteModel) {
 	if router == nil || !router.Answered() {
 		return
@@ -71,6 +72,7 @@ func newAccount(parent *account, limits Limits, asks bool) *account {
 		return a
 	}
 	a.mu = parent.mu
+	// These two are of the whole tree, and are checked in the account at its root.
 	a.limits.ModelCalls, a.limits.InputTokens = 0, 0
 	return a
 }
@@ -89,6 +91,7 @@ func (a *account) begin(choice Choice, tokens int) error {
 		}
 	}
 	for at := a; at != nil; at = at.parent {
+		// The call counts from here on, answered or not: only its tokens are given back.
 		at.used.calls++
 		at.asked += tokens
 	}
@@ -115,6 +118,7 @@ func (a *account) count(tokens int, used usage) {
 }
 
 // past takes in what the run, and those that it delegated to, used in an earlier daemon.
+// It checks no limit: what was used is used, and the next request is refused if need be.
 func (a *account) past(used usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,6 +157,7 @@ func (a *account) check(choice Choice, tokens int) *errBudget {
 		return &errBudget{limit: "tokens",
 			text: fmt.Sprintf("The run has used %d tokens and its next request has about %d; run.max_tokens is %d.",
 				spent, tokens, l.Tokens)}
+	// Only the input has a price beforehand: nobody knows how long the answer will be.
 	case l.USD > 0:
 		usd, _ := model.Cost(choice.Entry, model.Usage{InputTokens: tokens + a.asked}) // 0 where it is not known
 		if u.usd+usd > l.USD {

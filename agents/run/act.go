@@ -96,6 +96,8 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 	tasks := r.perform(parent, calls)
 	var done []loop.Call
 	failed := ""
+	// The batch has failed where each call failed before its tool had a result, and none by
+	// a person's answer or silence. What the last call was told stands for all of them.
 	for _, t := range tasks {
 		if t.state != activity.Failed || t.ran || t.answered {
 			failed = ""
@@ -112,10 +114,10 @@ func (r *runner) act(parent context.Context, calls []model.Call) []loop.Call {
 }
 
 // perform does calls, and returns when each has its result.
-// Calls that are in each other's way (writers of one file, and what reads it) wait in their
-// order, all others run at once, up to maxAtOnce. A tool that does not heed its context is
-// left behind in Leftovers: its call has a result, and it can ask no model any more
-// (b.over).
+// Calls that are in each other's way (writers of one file, and what could not be planned
+// before) wait in their order, all others run at once, up to maxAtOnce. A tool that does not
+// heed its context is left behind in Leftovers: its call has a result, and it can ask no
+// model any more (b.over).
 func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -124,6 +126,7 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	for _, c := range calls {
 		b.tasks = append(b.tasks, b.accept(c))
 	}
+	// Hooks come before the plans: they may change arguments, and a plan is of what will run.
 	if b.hooked("BeforeTool") {
 		var hooks conc.WaitGroup
 		for _, t := range b.tasks {
@@ -131,6 +134,8 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 		}
 		hooks.Wait()
 	}
+	// All are planned before any of them runs, so that each knows which files the others
+	// write. A plan that a writer before it makes stale is made anew (awaitWriters).
 	var before writers
 	for i, t := range b.tasks {
 		b.validate(t)
@@ -158,6 +163,7 @@ func (r *runner) perform(parent context.Context, calls []model.Call) []*task {
 	for _, t := range b.tasks {
 		<-t.done
 	}
+	// From here on a tool that was left behind can count nothing towards the run.
 	b.using.Lock()
 	b.over = true
 	b.using.Unlock()
@@ -199,6 +205,7 @@ func (b *batch) end(t *task) {
 }
 
 // completes reports whether the call ends the run.
+// Such a call runs after all others of its batch.
 func (t *task) completes() bool {
 	switch t.tool.(type) {
 	case *completion, *transfer:
@@ -216,6 +223,9 @@ func (t *task) questions() bool { return t.name == "ask_user" }
 func (t *task) delegates() bool { return t.name == tool.Delegate }
 
 // accept finds the tool of a call.
+// From here on the person can cancel the call by its id. A call of a tool that there is
+// not, or that hooks took out of the request, is accepted as well, and fails with its
+// turn: each call has its result in the log.
 func (b *batch) accept(c model.Call) *task {
 	t := &task{call: c, name: c.Name, began: b.Now(), asked: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(b.ctx)
@@ -243,6 +253,8 @@ func (b *batch) validate(t *task) {
 
 // makePlan plans a call, or plans it again, and sets plan or bad. A panic of the tool is a
 // defect, told as one, and fails this call only.
+// It may run for the same call before and after others of the batch have written, and
+// once more when the person has changed the arguments.
 func (b *batch) makePlan(t *task) {
 	env := b.env(t)
 	var caught panics.Catcher
@@ -301,6 +313,8 @@ func (b *batch) conduct(i int) {
 		}
 		return
 	}
+	// A slot is taken only now, so that a call that waits for the person keeps none from
+	// those that could run.
 	select {
 	case b.slots <- struct{}{}:
 		t.running = true
@@ -313,6 +327,7 @@ func (b *batch) conduct(i int) {
 
 // precede waits for the completions before the i-th call, of which the first
 // valid one counts.
+// false means that the call itself was ended first.
 func (b *batch) precede(i int) bool {
 	t := b.tasks[i]
 	for _, earlier := range b.tasks[:i] {
@@ -329,6 +344,8 @@ func (b *batch) precede(i int) bool {
 
 // settle says that a call will not ask any more, and gives the next ones their
 // turn.
+// It may be called more than once for a call, and must be called at least once: those
+// behind it wait for that.
 func (b *batch) settle(t *task) {
 	b.settling.Lock()
 	defer b.settling.Unlock()

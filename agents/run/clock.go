@@ -39,6 +39,7 @@ func (s *stopwatch) pause() {
 func (s *stopwatch) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A clock that has run out meanwhile rings at once.
 	if s.holds--; s.holds == 0 && s.timer != nil {
 		s.since = time.Now()
 		s.timer.Reset(max(s.left, 0))

@@ -41,6 +41,8 @@ func (b *batch) changesFiles(t *task) bool {
 
 // noUndo says why what a call's command changes could not be undone, "" where it
 // can be, or where it changes nothing.
+// It also notes the answer in the task: watch runs a command whose changes cannot be seen
+// only where the gate, and so the person, had been told that.
 func (b *batch) noUndo(t *task) string {
 	if !b.changesFiles(t) {
 		return ""
@@ -131,6 +133,7 @@ func (r *runner) closeWindows(ctx context.Context) {
 }
 
 // tellWindow ends a window and writes what it saw to the log.
+// It looks to the end also when ctx has ended: what a cancelled command changed is told.
 func (r *runner) tellWindow(ctx context.Context, w openWindow) {
 	told := teller{r: r, call: w.call, by: byCommand, patches: maxPatches, output: w.output}
 	notes, err := w.End(context.WithoutCancel(ctx), told.file)
@@ -150,6 +153,8 @@ func (r *runner) recover(ctx context.Context, call string) {
 		r.Locate(&env)
 	}
 	told := teller{r: r, call: call, by: byUnknown, patches: maxPatches}
+	// What was printed is gone with the earlier daemon, but a patch may show a value of a
+	// credential file all the same.
 	if r.Output != nil {
 		var err error
 		if told.output, err = r.Output(ctx, &env); err != nil {
@@ -190,6 +195,8 @@ func (t *teller) file(c snapshot.Change) {
 	event := activity.FileChanged{Call: t.call, By: t.by}
 	event.Modes = modesOf(c)
 	before, after := textOfSide(c.Before), textOfSide(c.After)
+	// Both sides are kept, or none: an undo needs the content before, and a rewind compares
+	// the file with the content after.
 	if c.Lost == "" {
 		var err error
 		if event.Before, err = r.putSide(c.Before); err == nil {
@@ -226,6 +233,7 @@ func (t *teller) file(c snapshot.Change) {
 }
 
 // putSide keeps what a file was or is.
+// The name is "" for no file. One that the snapshot has kept already comes with its digest.
 func (r *runner) putSide(s snapshot.Side) (string, error) {
 	if s.Mode == snapshot.None || s.Digest != "" {
 		return s.Digest, nil
@@ -270,6 +278,7 @@ const maxNotes = 10
 
 // finish tells editors, and the person what cannot be undone.
 func (t *teller) finish(notes []string) {
+	// Editors read these files anew. The person is told only what they cannot undo.
 	if len(t.paths) > 0 {
 		t.r.Env.Edits.Wrote(t.paths)
 	}

@@ -23,6 +23,7 @@ type Compression struct {
 }
 
 // window returns how many tokens a context may have, 0 where that is not known.
+// model is the window of the model, 0 where the table has none.
 func (c Compression) window(model int) int {
 	if c.MaxTokens > 0 && (model == 0 || c.MaxTokens < model) {
 		return c.MaxTokens
@@ -49,10 +50,13 @@ func (r *runner) compress(ctx context.Context) error {
 	if before < limit {
 		return nil
 	}
+	// After a failure no model is asked again by itself (spec 8.3); old results still go
+	// where the context would not fit.
 	if r.unsummed || r.Session.CompressionFailed(r.context()) {
 		r.drop(before, limit, window)
 		return nil
 	}
+	// What hooks answer is not looked at: they only look on.
 	r.fire(ctx, "PreCompress", []string{"auto"}, map[string]any{"trigger": "auto"})
 	result, err := compression.Compress(ctx, r.Session.Context(r.context()), compression.Config{
 		Preserve: c.Preserve, Target: limit, Before: before, ModelID: c.By.ID,
@@ -130,6 +134,7 @@ func (r *runner) consult(ctx context.Context, choice Choice, req *model.Request)
 	if err != nil {
 		return nil, err
 	}
+	// Counted once, by the attempt that succeeded; those before it have given theirs back.
 	r.count(choice, answer, tokens)
 	return answer, nil
 }

@@ -52,11 +52,13 @@ func (b *batch) correct(ctx context.Context, call, text string, s tool.Snippets)
 	answer, err := b.askAside(ctx, b.Models[0], correctionRequest(b.Models[0], call, text, s))
 	if err == nil {
 		said := textOf(answer)
+		// Models put the object between fences or words in spite of what they are told.
 		from, to := strings.IndexByte(said, '{'), strings.LastIndexByte(said, '}')
 		if from >= 0 && to > from {
 			err = json.Unmarshal([]byte(said[from:to+1]), &found)
 		}
 	}
+	// A call that was cancelled has learned nothing that is worth keeping.
 	if ctx.Err() != nil {
 		return tool.Snippets{}, ctx.Err()
 	}

@@ -37,6 +37,8 @@ func (d *deltas) take(subject, thought, text string) bool {
 }
 
 // flush tells what was kept back.
+// It is called at the end of each attempt, also of one that failed: what was told of it
+// is withdrawn as a whole, by the event retry.
 func (d *deltas) flush() {
 	d.flushThought()
 	if said := d.text.Flush(); said != "" {

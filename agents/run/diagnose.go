@@ -53,6 +53,7 @@ func (d *diagnosed) after(ctx context.Context, servers tool.Languages, path stri
 	if skip {
 		return nil
 	}
+	// A diagnostic that was there n times is new from the n+1st on.
 	left := make(map[tool.Found]int, len(known))
 	maps.Copy(left, known)
 	return slices.DeleteFunc(d.ask(ctx, servers, path, true, diagnosedIn), func(f tool.Found) bool {
@@ -70,6 +71,8 @@ func (d *diagnosed) ask(ctx context.Context, servers tool.Languages, path string
 	all, err := servers.Query(asking, tool.LanguageQuery{Kind: tool.Diagnostics, Path: path, Fresh: fresh})
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// An editor that fails or is late is not asked again in this run, unless the call itself
+	// was cancelled.
 	if err != nil {
 		d.gone = d.gone || ctx.Err() == nil
 		return nil

@@ -53,6 +53,7 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 	r.mu.Lock()
 	stop, halted := r.stop, r.halted
 	r.mu.Unlock()
+	// A person's cancel in a question goes before what a guard or a hook found meanwhile.
 	if halted != nil && !stop && ctx.Err() == nil {
 		return *halted, true
 	}
@@ -79,6 +80,8 @@ func (r *runner) over(ctx context.Context) (ending, bool) {
 }
 
 // endUnanswered is how a run ends whose model gave no answer.
+// An error that is not the model's is a defect of ours, such as a conversation that cannot
+// be sent.
 func endUnanswered(err error) ending {
 	var e *model.Error
 	if errors.As(err, &e) {
@@ -121,8 +124,10 @@ func (r *runner) finish(end ending) activity.RunFinished {
 	if end.passes != nil {
 		r.tellHandoff(end.passes)
 	}
+	// The state first: run.finished is the last event of a run, whatever else is written.
 	r.move(activity.Finished, string(end.reason), "")
 	r.sayFor(result, took)
+	// An interrupted run keeps its taint and answers at the gate, if the daemon lives on.
 	r.Gate.Forget(r.ID)
 	return result
 }

@@ -15,6 +15,8 @@ import (
 //
 // It is made anew for each step of a call: trust, folders and rules are as they are then. The Taint
 // is the run's at that moment.
+// The value is the caller's. Slices that are shared with the run's Env are clipped before
+// anything is added, since calls of a batch do this at the same time.
 func (b *batch) env(t *task) *tool.Env {
 	env := b.Env
 	if b.Locate != nil {
@@ -23,6 +25,7 @@ func (b *batch) env(t *task) *tool.Env {
 	env.Edits = keeping{b.Env.Edits, b, t}
 	env.Session, env.Run, env.Call, env.Agent = b.Env.Session, b.ID, t.call.ID, b.Definition.Name
 	env.Progress = func(string) {}
+	// A call that starts something that outlives it leaves its window open (settleWindow).
 	if start := b.Env.Background; start != nil {
 		env.Background = func(task func(context.Context) []string) {
 			t.lasting.Store(true)
@@ -49,6 +52,7 @@ func (b *batch) env(t *task) *tool.Env {
 			return b.correct(ctx, t.call.ID, text, s)
 		}
 	}
+	// Other accesses have no hosts to ask about: none at all, or any.
 	if t.plan != nil && t.plan.Access == sandbox.Network {
 		env.Reach = func(ctx context.Context, host string, port int) error { return b.reach(ctx, t, &env, host, port) }
 	}
@@ -60,6 +64,8 @@ func (b *batch) env(t *task) *tool.Env {
 		return b.consultFor(ctx, t.call.ID, about, req)
 	}
 	if ask := b.Env.Ask; ask != nil {
+		// An agent that has asked in vain too often is not told so by a question of its own:
+		// it gets the answer of a person who declines.
 		env.Ask = func(ctx context.Context, q tool.Question) (tool.Answer, error) {
 			defer b.asking(t.name + " asks a question")()
 			if why := b.whyFlooded(); why != "" {

@@ -43,6 +43,8 @@ type execution struct {
 func (b *batch) execute(t *task, token *tool.Token) {
 	ctx := t.ctx
 	x := &execution{batch: b, task: t, token: token, env: b.env(t)}
+	// What a command prints is masked by what the credential files hold now. Where these
+	// cannot be read the command is not run, for nobody could mask its output.
 	if t.plan.Spawns && b.Output != nil {
 		var err error
 		if x.env.Output, err = b.Output(ctx, x.env); err != nil && ctx.Err() == nil {
@@ -65,6 +67,8 @@ func (b *batch) execute(t *task, token *tool.Token) {
 			return
 		}
 	}
+	// The log says that the call executes before the workspace is looked at. If the daemon
+	// ends from here on, the call has a window to recover, or nothing had happened yet.
 	if err := b.watch(ctx, t); err != nil && ctx.Err() == nil {
 		b.fail(t, err)
 		return
@@ -76,6 +80,8 @@ func (b *batch) execute(t *task, token *tool.Token) {
 	}
 	var first sync.Once // the tool ends, or nobody waits for it any more
 	if !t.delegates() { // another run ends by itself, as this one does
+		// The timer concludes the call with no result, and the batch goes on. The second
+		// end, when the tool returns, does nothing.
 		stop := context.AfterFunc(ctx, func() {
 			select {
 			case <-t.done:
@@ -108,6 +114,7 @@ func (x *execution) runTool() (result *tool.Result, err error) {
 	if result == nil && err == nil {
 		err = errors.New("it gave no result")
 	}
+	// Language servers may take seconds; a call that was cancelled does not wait for them.
 	if result != nil && t.ctx.Err() == nil {
 		x.tellDiagnostics(t.ctx, x.env, t, result)
 	}
@@ -115,6 +122,8 @@ func (x *execution) runTool() (result *tool.Result, err error) {
 }
 
 // progress tells what the tool says as it runs.
+// It may be called from any goroutine of the tool. Text that may be the beginning of a
+// value that is masked is kept back until more comes, or until silence.
 func (x *execution) progress(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -163,6 +172,7 @@ func (x *execution) conclude(result *tool.Result, err error, late bool) {
 		result.Changes = nil
 	}
 	x.silence()
+	// A call that was cancelled without a result has nothing that a hook could hide.
 	if err == nil || ctx.Err() == nil {
 		result, err = x.afterTool(t, result, err)
 	}

@@ -61,6 +61,7 @@ func (r *runner) recordAnswer(p *tool.Plan, a Answer) {
 }
 
 // refuse counts a refusal of any kind. r.mu is held.
+// Refusals of calls and of the agent's own questions are counted together.
 func (f *flood) refuse(agent string) {
 	if f.refused++; f.refused >= maxRefused {
 		f.why = fmt.Sprintf("%s has asked %d times, and each was refused.", agent, f.refused)
@@ -68,6 +69,7 @@ func (f *flood) refuse(agent string) {
 }
 
 // recordReply takes the answer to a question of the agent's own in.
+// action is that of [tool.Answer]; everything but accept is a refusal.
 func (r *runner) recordReply(action string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,6 +100,8 @@ func (r *runner) calm(ctx context.Context) (ending, bool) {
 		}
 		return endFailed("denied", "The run ended. "+why), true
 	}
+	// The counts begin anew, also those of the shapes that were refused: the person has been
+	// asked about them.
 	r.mu.Lock()
 	r.flood = flood{}
 	r.mu.Unlock()

@@ -132,6 +132,7 @@ func (r *runner) walk(parent context.Context) ending {
 			stop(ErrCancelled)
 			return r.arrive(next, done.values)
 		}
+		// Next lists all that may run now, also what runs already.
 		for _, s := range next.Run {
 			if running[s.ID] || len(running) == graph.Parallel {
 				continue
@@ -172,6 +173,8 @@ func (r *runner) leaveStep(ctx context.Context, e stepEnd, done gathered) (faile
 	moved := activity.GraphNode{Node: e.step.Node, Step: e.step.ID}
 	switch {
 	case e.given.Failed == "":
+		// The state is told before the step counts as finished: a daemon that ends in between
+		// goes on with the step and tells its keys anew, so none is missing.
 		value, err := json.Marshal(e.given.Value)
 		if err != nil {
 			return err.Error()
@@ -230,6 +233,8 @@ func (g gathered) taint(plan *graph.Plan, key string) (worst tool.Taint) {
 func beginning(value any) json.RawMessage {
 	const most = maxStateValue / 2 // a character of the text may take more in JSON
 	text := strings.ToValidUTF8(graph.Text(value), "�")
+	// Characters that JSON escapes may make the text longer than it was: it is halved until
+	// it fits.
 	for keep := most; ; keep /= 2 {
 		cut := strings.ToValidUTF8(text[:min(keep, len(text))], "")
 		quoted, err := json.Marshal(fmt.Sprintf("%s\n[… cut: %d bytes in all]", cut, len(text)))
@@ -279,6 +284,8 @@ func (r *runner) arrive(next graph.Next, done map[string]any) ending {
 			end.text = c.render(end.output)
 		}
 	}
+	// The result is written as an answer of the agent, so that its next run, and who reads
+	// the conversation, find it there.
 	if n := r.Session.Context(r.context()); len(n) == 0 ||
 		n[len(n)-1].Role != model.Reply { // an earlier daemon may have said it
 		r.say(activity.ContentDelta{Text: end.text})

@@ -67,6 +67,7 @@ func (r *runner) try(parent context.Context, s graph.Step, node graph.Node, atte
 	default:
 		given = r.Graph.Delegate(ctx, call, node, input, before(s))
 	}
+	// The node's own time is told apart from the run's end, and may be tried again.
 	if given.Failed != "" && parent.Err() == nil && errors.Is(context.Cause(ctx), errNodeTimeout) {
 		given.Failed, given.Final = fmt.Sprintf("it took longer than its timeout of %v", node.Timeout), false
 	}
@@ -80,6 +81,8 @@ func CallOf(run, step string, attempt int) string {
 }
 
 // StepOf returns the step that a call of a graph's run is for, as [graph.Step.ID] has it.
+// It is "" for a call that is of no step. It undoes what CallOf does to the step's id, which
+// ends in # and a number.
 func StepOf(run, call string) string {
 	rest, ok := strings.CutPrefix(call, run+"#")
 	dot, dash := strings.LastIndexByte(rest, '.'), strings.LastIndexByte(rest, '-')
@@ -91,6 +94,8 @@ func StepOf(run, call string) string {
 
 // holdFor has a node's clock stand still while a person is waited for, until the
 // function that it returns is called.
+// A node that begins while a person is waited for has its clock stopped as often as the
+// others have theirs.
 func (r *runner) holdFor(clock *stopwatch) (over func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,6 +162,8 @@ func (r *runner) askPerson(ctx context.Context, s graph.Step, node graph.Node, i
 	q := tool.Question{Title: r.Definition.Title + ": " + node.Name, Aside: true}
 	q.Message = graph.Text(r.Graph.Machine.Fill(s, r.Graph.Input, node.Of))
 	more := ""
+	// Without an input the person sees what the nodes before gave; an object has the words of
+	// the question and its choices.
 	switch input := input.(type) {
 	case nil:
 		for _, from := range s.From {
@@ -215,6 +222,7 @@ func (r *runner) callTool(ctx context.Context, call string, node graph.Node, inp
 	r.mu.Lock()
 	r.toolCalls++
 	r.mu.Unlock()
+	// A batch of one: the call passes hooks, policy and the person like a model's.
 	t := r.perform(ctx, []model.Call{{ID: call, Name: node.Of, Args: args}})[0]
 	if t.state != activity.Success {
 		return Given{Failed: t.said, Taint: t.taint, Final: !t.ran && t.bad == nil && t.answered}, false
@@ -273,6 +281,8 @@ func (r *runner) cutOff(ctx context.Context, call string, node graph.Node, args 
 		end()
 		return Given{Failed: message, Final: true}, false
 	}
+	// The call gets its result only when the person has answered: a daemon that ends before
+	// finds the call as it was, and asks again.
 	defer r.asking("the node " + node.Name + " was interrupted")()
 	answer, err := r.Env.Ask(ctx, r.addChain(tool.Question{
 		Title: r.Definition.Title + ": " + node.Name, Aside: true, Choices: []string{againAnyway, goWithout, endIt},

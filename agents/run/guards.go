@@ -36,6 +36,7 @@ func (r *runner) guardInput(ctx context.Context, cancel context.CancelCauseFunc)
 			continue
 		}
 		s := guardrail.Subject{Text: r.input, Values: r.values(nil)}
+		// A schema of an input is about the agent's inputs; without any it gets the text.
 		if g.Schema != nil && r.Inputs != nil {
 			s.Output = r.Inputs
 		}
@@ -64,6 +65,8 @@ func (r *runner) guardInput(ctx context.Context, cancel context.CancelCauseFunc)
 }
 
 // judgeInput has a guard judge what the agent is asked, and tells the outcome.
+// Nothing is told, and nothing refused, where ctx ended meanwhile: the guard did not come
+// to judge. A warning lets the request pass.
 func (r *runner) judgeInput(ctx context.Context, g *guardrail.Guard, s guardrail.Subject) (end ending, refused bool) {
 	began := r.Now()
 	found, _ := g.Judge(ctx, s)
@@ -109,6 +112,7 @@ func (r *runner) guard(ctx context.Context, end *ending, last bool) (again bool)
 		began := r.Now()
 		s := guardrail.Subject{Text: end.text, Output: end.output, Values: r.values(end)}
 		found, broken := g.Judge(ctx, s)
+		// A guard that was cut off has not refused; how the run ends is for its context to say.
 		if stop, over := r.over(ctx); over {
 			*end = stop
 			return false
@@ -201,6 +205,7 @@ func (r *runner) askRepair(g *guardrail.Guard, end *ending, found []activity.Gua
 		Of: "guardrail", Attempt: len(r.repairs[g.Name]) + 1, Cause: g.Name + ": " + activity.ErrorText(found),
 		Discard: r.tools == nil, Repair: &repair,
 	})
+	// The run is open again: for a new completion, and for words of the person.
 	r.done, r.closing = nil, false
 }
 

@@ -85,6 +85,7 @@ type errHook struct{ reason string }
 func (e *errHook) Error() string { return e.reason }
 
 // hooked reports whether there are hooks of an event.
+// It is asked each time anew: settings and approvals may change while the run goes on.
 func (r *runner) hooked(event string) bool { return r.Hooks != nil && r.Hooks.Has(r.Env.Folder, event) }
 
 // fire runs the hooks of an event, and tells the session and the person what they say.
@@ -165,6 +166,7 @@ func (r *runner) inform(texts []string) {
 }
 
 // endRefused is how a run ends that a hook does not let go on.
+// The reason may be empty, and is left out then.
 func (r *runner) endRefused(what string, a HookAnswer) ending {
 	return endFailed("hook", strings.TrimSuffix(what+": "+a.Reason, ": "))
 }
@@ -181,6 +183,8 @@ func (r *runner) halt(a HookAnswer) {
 
 // rejected runs the hooks after the agent, and reports whether one wants another
 // answer: the model is told why, and takes further turns.
+// before says whether it has rejected an answer of this run already. Hooks are told that
+// (stop_hook_active), so that one of them can let the second answer pass.
 func (r *runner) rejected(ctx context.Context, end *ending, before bool) bool {
 	if end.reason != activity.Goal || ctx.Err() != nil {
 		return false
@@ -194,6 +198,7 @@ func (r *runner) rejected(ctx context.Context, end *ending, before bool) bool {
 	if !a.Denied() || a.Stop || ctx.Err() != nil {
 		return false
 	}
+	// Without a turn left nobody can correct it. The rejected text stays in the result.
 	if int(r.turn.Load()) >= r.maxTurns {
 		*end = endFailed("hook", "a hook rejected the answer, and the run has no turn left: "+a.Reason)
 		end.text = text
@@ -273,6 +278,8 @@ func hookNames(spec tool.Spec) []string {
 
 // askHooks runs the hooks before a tool: they may change the arguments, refuse the
 // call, or have the person asked. What they change passes the whole policy.
+// It runs on a goroutine of its own, beside those for the other calls, before any plan is
+// made. A call that it refuses gets bad, and fails like one that cannot be planned.
 func (b *batch) askHooks(t *task) {
 	if t.bad != nil || !b.hooked("BeforeTool") {
 		return
@@ -353,6 +360,8 @@ func (b *batch) afterTool(t *task, result *tool.Result, err error) (*tool.Result
 }
 
 // replaceContent gives the model a text instead of what a call came to.
+// Where the call failed before there was a result, the text becomes its error. result is
+// not changed.
 func replaceContent(result *tool.Result, err error, text string) (*tool.Result, error) {
 	if result == nil {
 		return nil, tool.Errorf(tool.CodeFailed, "%s", text)
@@ -366,6 +375,7 @@ func replaceContent(result *tool.Result, err error, text string) (*tool.Result, 
 }
 
 // addContext adds what hooks say to what the model gets of a call.
+// An error keeps its code. result is not changed.
 func addContext(result *tool.Result, err error, context []string) (*tool.Result, error) {
 	if len(context) == 0 {
 		return result, err

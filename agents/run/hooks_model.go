@@ -167,6 +167,7 @@ func (r *runner) askModelHooks(ctx context.Context) (*model.Answer, error) {
 		if err != nil {
 			return nil, &errHook{fmt.Sprintf("the request cannot be what a hook makes of it: %v", err)}
 		}
+		// Hooks of the next event see the request as those of this one have made it.
 		e.apply(req)
 		given, _ = requestForHooks(req)
 	}
@@ -192,6 +193,7 @@ func (r *runner) askModelHooks(ctx context.Context) (*model.Answer, error) {
 }
 
 // selectTools leaves only the tools that hooks chose. The end of a task is always offered.
+// A hook may name a tool as gemini-cli does, as we do, or as the model is told it.
 func (r *runner) selectTools(e *edit, c hookToolConfig) {
 	e.allowed = func(name string) bool {
 		if name == CompleteTask {
@@ -263,6 +265,8 @@ func (r *runner) change(e *edit, req *model.Request, given hookRequest, at []int
 		if m.Role != string(model.User) && m.Role != string(model.Reply) {
 			return fmt.Errorf("a message has the role %q", m.Role)
 		}
+		// For a message that was not there Index gives -1: place is last then, and the message
+		// counts as one that hooks have added.
 		place := last + 1 + slices.Index(given.Messages[last+1:], m)
 		if len(said) == len(given.Messages) && m.Role == given.Messages[i].Role {
 			place = i // the same conversation, in other words
@@ -372,6 +376,7 @@ var finishNames = map[model.Finish]string{
 
 // checkOffered returns why a tool is not called that hooks took out of the request; nil for
 // any other.
+// A model may call what it was not offered, from memory of earlier turns.
 func (r *runner) checkOffered(t tool.Tool) error {
 	if r.edit == nil || r.edit.allowed == nil || r.edit.allowed(t.Spec().ModelName()) {
 		return nil

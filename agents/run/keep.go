@@ -52,6 +52,8 @@ func (k keeping) Write(ctx context.Context, path, base, text, label string) erro
 	// From here on the file is another: it is told, whatever becomes of the call.
 	ctx = context.WithoutCancel(ctx)
 	after, _, err := k.read(ctx, path)
+	// What was written is told as it was meant where it cannot be read back: nobody could undo
+	// a change that the log does not have.
 	if err != nil || after == nil || after.Binary || (kept.Buffer && !tool.SameLines(after.Text, text)) {
 		after = &tool.File{Text: text, Open: kept.Buffer,
 			Data: []byte(text)} // somebody is quicker, or the editor has not read it yet
@@ -103,6 +105,8 @@ func (k keeping) Move(ctx context.Context, from, to, base, label string) error {
 }
 
 // leaving returns a file that is about to leave its path, with its content kept.
+// The mode is kept as well, since the file itself goes. The error is that of reading, or
+// fault.Unavailable where the content could not be kept.
 func (k keeping) leaving(ctx context.Context, path string) (*tool.File, activity.Kept, error) {
 	f, err := k.b.Env.Files.Read(ctx, path)
 	if err != nil {
@@ -126,6 +130,8 @@ func (k keeping) Save(ctx context.Context, reason string) []string {
 
 // checkpoint says in the log what files are before a call changes them, and
 // returns when that is on stable storage.
+// ctx bounds the wait for the disk. Every error is fault.Unavailable, and nothing may be
+// written then.
 func (k keeping) checkpoint(ctx context.Context, kept ...activity.Kept) error {
 	event := activity.Checkpoint{Kept: kept}
 	for _, one := range kept {
@@ -202,6 +208,7 @@ func (k keeping) put(f *tool.File) (string, error) {
 }
 
 // relative is a path as a patch names it.
+// One outside of the run's folder stays absolute.
 func (k keeping) relative(path string) string {
 	if rel, err := filepath.Rel(k.b.Env.Folder, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

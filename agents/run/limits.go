@@ -63,6 +63,7 @@ type usage struct {
 
 // count takes an answer in to a request of about so many tokens. Where the
 // provider does not count, limits go by the estimate (REL-69).
+// tokens is what begin had reserved, and is given back in any case.
 func (r *runner) count(choice Choice, answer *model.Answer, tokens int) {
 	u := answer.Usage
 	if (!answer.Counted && u == (model.Usage{})) || u.InputTokens < 0 || u.OutputTokens < 0 ||
@@ -89,6 +90,7 @@ func (u usage) total() int {
 //
 // Most is so many percent (reminders). A limit of 0 is none.
 func (r *runner) remind() {
+	// The limits are those that hold now, with what a person has added.
 	u, l := r.account.total()
 	for _, part := range []struct {
 		limit, what string
@@ -113,6 +115,8 @@ func (r *runner) remind() {
 
 // extension is what a person gives a run: what they said, and where that names
 // none of the limit that the run hit, as much again.
+// As much again is as much as the limit was at first, not as it is with what was added
+// before. Tokens count for both limits of tokens, where the run has them.
 func (r *runner) extension(hit string, e Extension) activity.Extended {
 	first := r.Limits
 	x := activity.Extended{Turns: e.Turns, Seconds: e.Seconds, USD: e.USD}
@@ -136,6 +140,7 @@ func (r *runner) extension(hit string, e Extension) activity.Extended {
 }
 
 // extend gives the run more of what limits it.
+// mu may be held: the account has its own lock.
 func (r *runner) extend(x activity.Extended) {
 	r.account.extend(x)
 	r.maxTurns += x.Turns
@@ -214,6 +219,8 @@ func (r *runner) more(ctx context.Context, budget *errBudget) (goOn bool) {
 	if r.Env.Ask == nil {
 		return false
 	}
+	// While another run asks about the same limit, this one waits for the person as well:
+	// its time does not count.
 	release := r.holdCallers()
 	r.clock.pause()
 	select {
@@ -229,6 +236,8 @@ func (r *runner) more(ctx context.Context, budget *errBudget) (goOn bool) {
 	if goOn, decided := budget.of.decision(budget.decided); decided {
 		return goOn
 	}
+	// The limit may be that of a run which waits for this one: what the person gives is told
+	// as given to that run.
 	holder := r
 	for up := r.Under; up != nil && holder.account != budget.of; up = up.r.Under {
 		holder = up.r
@@ -279,6 +288,7 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 	r.tellWaits()
 	r.mu.Unlock()
 
+	// Whatever lets the run go on withdraws the question and ends the wait for gone.
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	answers, away := r.askToResume(asking, why, ways), r.awaitGone(asking, gone)
@@ -292,6 +302,8 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 		goOn = true
 	case <-ctx.Done():
 	}
+	// Two runs are never locked at once, so the holder is given its part after this run's
+	// lock, which is released before this function runs.
 	var shared activity.Extended
 	defer func() { // without this run's lock
 		if shared != (activity.Extended{}) {
@@ -329,6 +341,9 @@ func (r *runner) pauseUntil(ctx context.Context, holder *runner, limit, why stri
 
 // askToResume asks the person whether a run that is paused goes on; the answer is one of
 // the ways, or "".
+// Nothing comes where the person dismissed the question, or ctx ended first; the channel
+// is never closed. The question is put on a goroutine of Leftovers, since the pause may
+// end by other means.
 func (r *runner) askToResume(ctx context.Context, why string, ways []string) <-chan string {
 	answers := make(chan string, 1)
 	r.Leftovers.Go(func() {
@@ -348,6 +363,7 @@ func (r *runner) askToResume(ctx context.Context, why string, ways []string) <-c
 }
 
 // awaitGone waits for what paused a run to go away; gone may be nil.
+// Nothing comes where gone is nil, or fails.
 func (r *runner) awaitGone(ctx context.Context, gone func(context.Context) error) <-chan struct{} {
 	away := make(chan struct{}, 1)
 	if gone != nil {

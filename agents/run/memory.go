@@ -17,6 +17,7 @@ func (b *batch) memory(call string) tool.Memory {
 	if b.Memory == nil {
 		return nil
 	}
+	// A copy, since the embedder is of one call, and calls of a batch go on side by side.
 	own := *b.Memory
 	own.Embedder = func(name string) (memory.Embedder, error) {
 		choice, err := b.Embedding(name)

@@ -30,6 +30,8 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 	}
 	b.mu.Unlock()
 	content, blob, size := b.cut(result)
+	// The model asked for something else: it is told what ran, or it would take the result
+	// for that of its own arguments.
 	if t.modified != "" {
 		content = t.modified + " changed this call; it ran with " + string(t.call.Args) + "\n" + content
 	}
@@ -70,6 +72,9 @@ func (b *batch) succeed(t *task, result *tool.Result) {
 
 // cut returns what the model gets of a result, and where the whole lies when
 // that is not all.
+// The text is fenced, so that it cannot pass for the product's own words to the model.
+// blob is "" where nothing is kept besides, and size is that of the whole, in bytes. What
+// is kept is masked too: the model can read it by the path that it is told.
 func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 	content, isCut := tool.Cut(result.Content)
 	content = tool.Fence(content, b.mark)
@@ -95,6 +100,8 @@ func (b *batch) cut(result *tool.Result) (content, blob string, size int) {
 }
 
 // fail ends a call with what the model is told about it.
+// A *tool.Error is the tool's own word; a refusal by the gate stays one; all else is an
+// internal failure.
 func (b *batch) fail(t *task, err error) {
 	code, message := tool.CodeInternal, "The tool failed: "+fault.Message(err)
 	if e, ok := errors.AsType[*tool.Error](err); ok {
@@ -138,6 +145,7 @@ func (b *batch) drop(t *task, said string) {
 }
 
 // maskOutput returns what came of a call without what commands must not tell.
+// result is not changed: what comes back is a copy. A nil masker gives back what it got.
 func maskOutput(m *mask.Masker, result *tool.Result, err error) (*tool.Result, error) {
 	if m == nil {
 		return result, err

@@ -90,6 +90,8 @@ func (run *Run) Continue(p Past) uint64 {
 	case "time":
 		p.More.Seconds = cmp.Or(p.More.Seconds, seconds(r.MaxTime)) + seconds(max(0, p.Active-r.MaxTime))
 	}
+	// Not by shift: a run that ended at a limit is finished, and no other move leads out of
+	// that state.
 	moved := activity.RunState{From: p.State, To: activity.Running, Why: "agents/resume"}
 	if x := r.extension(p.Limit, p.More); x != (activity.Extended{}) {
 		moved.Extended = &x
@@ -126,6 +128,7 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	if p == nil {
 		return ending{}, false
 	}
+	// From here on the run is like any other; loop has kept what it needs of the past.
 	r.past = nil
 	if p.State == activity.Finished {
 		r.say(activity.Note{Level: "info", ToModel: true,
@@ -151,6 +154,8 @@ func (r *runner) takeUp(ctx context.Context) (end ending, over bool) {
 	if p.Repairing {
 		return ending{}, false // it is told once more with the next turn
 	}
+	// A transfer or a completed task was the last thing before the end: it holds, and the
+	// model is not asked again.
 	r.recallTransfer(messages)
 	if r.tools != nil {
 		r.tools.complete.recall(messages)

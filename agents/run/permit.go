@@ -50,12 +50,16 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
+		// Counted before anything is done with it: three refusals of one shape stop the questions
+		// of this batch, too.
 		b.recordAnswer(t.plan, a)
 		switch {
 		case a.Outcome.Yes():
 			if a.Prefix {
 				d = d.Widen()
 			}
+			// A refusal of the gate is Denied and says why itself. Any other error is of the
+			// store: an answer for always that could not be written down is no yes.
 			token, err := b.Gate.Permit(t.ctx, req, d, a.Outcome)
 			if err != nil && fault.KindOf(err) != fault.Denied {
 				b.say(activity.Note{Level: "warning",
@@ -70,6 +74,8 @@ func (b *batch) permit(t *task, i int) (*tool.Token, error) {
 			if !again {
 				return token, err
 			}
+		// Cancel is about the whole run. The other calls of the batch are dropped here, and the
+		// loop sees stop before it asks a model again.
 		case a.Outcome == guard.Cancel:
 			b.mu.Lock()
 			b.stop = true
@@ -99,6 +105,7 @@ func (b *batch) awaitTurn(i int) bool {
 
 // gateRequest is what the gate is asked about a call, as things are now: rules, trust,
 // mode and wall are read anew each time.
+// t.plan must be set.
 func (b *batch) gateRequest(t *task) guard.Request {
 	var deny, allow []tool.Rule
 	if b.Rules != nil {
@@ -139,6 +146,7 @@ func writable(env *tool.Env) []string {
 // hide single files, or nobody knows all of them, it matters whether the
 // workspace has credential files, or some that a rule denies.
 func confinement(t *task, env *tool.Env) guard.Sandbox {
+	// Without a wall the command reads everything anyway, and the gate knows that.
 	s := guard.SandboxOf(env.Sandbox)
 	if t.plan.Access == "" || s.Wall == "" || s.Wall == sandbox.None || env.Survey == nil {
 		return s
@@ -168,6 +176,7 @@ func (r *runner) project() string {
 // That it is asked goes to the log right before the person is asked, that it was
 // answered right after.
 func (b *batch) question(t *task, d guard.Decision) Answer {
+	// A command that runs asks about a host: it stays executing.
 	if t.state != activity.AwaitingApproval && t.state != activity.Executing {
 		b.enter(t, activity.AwaitingApproval, nil, nil)
 	}
@@ -208,6 +217,8 @@ func (b *batch) question(t *task, d guard.Decision) Answer {
 }
 
 // refusal is what the model is told after a no.
+// Who refused matters to the model: a person who said no, nobody who answered in time, or
+// a client that could not show the question. Only the first is told to the person again.
 func (b *batch) refusal(t *task, a Answer) error {
 	message := "Tool execution denied by user: " + t.name
 	switch a.By {
@@ -259,6 +270,9 @@ func sameTargets(p, shown *tool.Plan) bool {
 
 // modifiedArguments returns the arguments of a call as the person changed them. Another
 // text for a file becomes the argument that holds the text.
+// It fails with a *tool.Error for the model where nothing usable was changed. A diff's new
+// text replaces the whole old text, whatever the call replaced, so a count of expected
+// replacements is taken out.
 func modifiedArguments(p *tool.Plan, a Answer) (json.RawMessage, error) {
 	if a.NewText == nil {
 		if len(a.Args) == 0 {
@@ -291,6 +305,8 @@ func modifiedArguments(p *tool.Plan, a Answer) (json.RawMessage, error) {
 }
 
 // template fills in an agent's own words for a confirmation (spec 1.3).
+// The arguments are the model's, or the person's where they changed them, and stand there
+// unescaped: handlers quotes the whole as the words of a stranger.
 func template(text string, t *task, agent string) string {
 	return strings.NewReplacer(
 		"{tool_name}", t.name, "{tool_args}", string(t.call.Args), "{risk}", t.plan.Risk.String(), "{agent}", agent,

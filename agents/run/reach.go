@@ -25,6 +25,8 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	if env.Hosts.Allow(host, port) {
 		return nil
 	}
+	// The question lives as long as both the call and the command: a command in the
+	// background outlives its call, and nobody is asked for it then.
 	asking, stop := context.WithCancelCause(t.ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
@@ -43,6 +45,8 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	preview := t.plan.Preview
 	preview.Notes = append(slices.Clip(preview.Notes),
 		fmt.Sprintf("the command runs, and wants to connect to %s, port %d", host, port))
+	// A task of its own, since the call's own plan and state stay as they are. The gate
+	// decides about it as about a call that leaves the machine.
 	question := &task{call: t.call, name: t.name, tool: t.tool, state: activity.Executing,
 		ctx: asking, plan: &tool.Plan{
 			Tool: t.plan.Tool, Args: t.plan.Args, Risk: tool.High,
@@ -61,6 +65,7 @@ func (b *batch) reach(ctx context.Context, t *task, env *tool.Env, host string, 
 	if why := b.whyFlooded(); why != "" {
 		return fmt.Errorf("nobody was asked about it: %s", why)
 	}
+	// There are no arguments that the person could change.
 	d.Outcomes = slices.DeleteFunc(d.Outcomes, func(o guard.Outcome) bool { return o == guard.Modify })
 	a := b.question(question, d)
 	if asking.Err() != nil {

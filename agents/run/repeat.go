@@ -21,6 +21,7 @@ const (
 // repeats looks for loops in what the run has just done (spec 8.4). The model
 // is told what it repeats; where that is to stop the run, the person decides,
 // and where nobody can be asked, the run ends.
+// over is whether the run ends. Findings after one that was answered are not looked at.
 func (r *runner) repeats(ctx context.Context, findings []loop.Finding) (ending, bool) {
 	for _, f := range findings {
 		found := activity.LoopDetected{Kind: f.Kind, Count: f.Count, What: f.What, Action: "told"}
@@ -41,6 +42,7 @@ func (r *runner) repeats(ctx context.Context, findings []loop.Finding) (ending, 
 		}
 		found.Action = "asked"
 		r.say(found)
+		// The call of askLoop is where the run waits: it may have been cancelled meanwhile.
 		answer := r.askLoop(ctx, ask, f)
 		if end, over := r.over(ctx); over {
 			return end, true
@@ -104,6 +106,8 @@ func (s *stream) runsAway(piece string) bool {
 }
 
 // recordStopped writes down an answer that was stopped as it came. The model is not sent it.
+// The error is an *errRunaway with the text. Its tokens are estimated and counted: what
+// came of the answer may well have to be paid.
 func (r *runner) recordStopped(choice Choice, text string, tokens int, began time.Time, first time.Duration) error {
 	answer := &model.Answer{Message: model.Message{Role: model.Reply,
 		Parts: []model.Part{{Text: text}}}, Finish: model.Other}

@@ -230,9 +230,12 @@ func New(c Config) *Run {
 	if waits == nil { // else the account of who waits has it
 		r.account.before = c.Spent
 	}
+	// A nil *Masker masks nothing, so that the rest of the package need not ask whether
+	// there is a mask.
 	if c.Mask == nil {
 		r.Mask = (*mask.Masker)(nil)
 	}
+	// complete_task lies around the transfers: the last turn of a task run offers it alone.
 	if c.Handoffs.Resolve != nil {
 		r.Tools = &withTransfers{c.Tools, r}
 	}
@@ -253,6 +256,8 @@ func (run *Run) Begin(input []activity.ContentBlock) uint64 {
 	for _, t := range r.Tools.List() {
 		names = append(names, t.Spec().Name)
 	}
+	// The event is appended under the lock that Steer takes: words of the person are in the
+	// log after the run's first event or are not taken.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun = true
@@ -307,6 +312,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 	lasting, over := context.WithCancel(context.WithoutCancel(ctx))
 	defer over()
 	r.Env.Background = func(task func(context.Context) []string) { r.startBackground(lasting, task) }
+	// A run that is taken up again is running already: Continue has said so.
 	if r.past == nil {
 		r.move(activity.Running, "", "")
 	}
@@ -318,6 +324,8 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		end.told = true
 		r.say(r.defect(p, "run"))
 	}
+	// when: auto is about work that is done. An interrupted run hands over when a later
+	// daemon has taken it to its end.
 	if end.reason == activity.Goal && !end.interrupted {
 		end = r.passOn(end)
 	}
@@ -328,6 +336,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		r.notifyEnd(ctx, end)
 	}
 	r.beside.Wait()
+	// The run's last event comes next: nothing may stand behind it.
 	r.silenceBackground()
 	return r.finish(end)
 }
@@ -420,6 +429,8 @@ func (r *runner) loop(parent context.Context) ending {
 	if !over {
 		end, over = r.guardInput(ctx, cancel)
 	}
+	// The graph stands in the place of turns. Its nodes are runs and calls, which have
+	// hooks and guards of their own; those of this run judge its input and its result.
 	if !over && r.Graph != nil {
 		end = r.walk(ctx)
 		r.beside.Wait()

@@ -40,6 +40,7 @@ func (r *runner) runShell(ctx context.Context, executed bool) (end ending, over 
 		if end, over := r.over(ctx); over {
 			return end, true
 		}
+		// calls gets shorter by one with each task, so this is the task's command.
 		command := r.Shell[len(r.Shell)-len(calls)]
 		calls = calls[1:]
 		if !t.ran {

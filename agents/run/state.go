@@ -32,6 +32,7 @@ var calls = map[activity.CallState][]activity.CallState{
 }
 
 // step returns next, or a fault that says that a machine has no such move.
+// It changes nothing: the caller takes over what it returns.
 func step[S ~string](machine map[S][]S, from, next S) (S, error) {
 	if !slices.Contains(machine[from], next) {
 		return from, fault.New(fault.Internal, "run.step", "%q cannot become %q", from, next)
@@ -73,6 +74,8 @@ func (r *runner) shift(moved activity.RunState) {
 // It may be nested and called from several goroutines: the state is waiting while any
 // question is open. The function that it returns must be called on every path.
 func (r *runner) asking(why string) (answered func()) {
+	// The callers first, without this run's lock: their clocks stand still before this run
+	// says that it waits.
 	release := r.holdCallers()
 	r.mu.Lock()
 	defer r.mu.Unlock()

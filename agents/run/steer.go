@@ -38,6 +38,8 @@ func (r *runner) beginTurn() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	turn := int(r.turn.Add(1))
+	// Words before this event are in the turn, words after it wait for the next: both are
+	// appended under mu.
 	r.say(activity.TurnStarted{Turn: turn})
 	if r.steered > 0 {
 		r.detector.Reset() // what the person wants again is no loop

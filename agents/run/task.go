@@ -254,6 +254,7 @@ func (t *withCompletion) List() []tool.Tool {
 
 // Find implements Tools.
 func (t *withCompletion) Find(name string) (tool.Tool, error) {
+	// Dashes and underscores are one, as in names of agents.
 	if name == CompleteTask || strings.ReplaceAll(name, "-", "_") == CompleteTask {
 		return t.complete, nil
 	}

@@ -37,6 +37,7 @@ func (r *runner) sayFor(b activity.Body, took time.Duration) uint64 {
 }
 
 // origin is what the run's events have in common.
+// The turn is the one that goes on, also for what a tool in the background says.
 func (r *runner) origin() activity.Origin {
 	return activity.Origin{
 		Run: r.ID, ParentRun: r.Parent, Turn: int(r.turn.Load()), Agent: r.Definition.Name,
@@ -45,6 +46,7 @@ func (r *runner) origin() activity.Origin {
 }
 
 // track registers how a call is cancelled; nil releases and forgets it.
+// cancel is called by [Run.CancelCall] with its own cause.
 func (r *runner) track(call string, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

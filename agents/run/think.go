@@ -85,6 +85,7 @@ func (r *runner) ask(ctx context.Context, choice Choice) (answer *model.Answer, 
 	if e, ok := errors.AsType[*model.Error](err); ok && e.TooLong {
 		// Its window is another than we know: what can go without loss of what was
 		// said goes, once (REL-62).
+		// A window of 0 has drop try whatever the table of models says of the window.
 		if before, _ := r.Session.Tokens(r.context()); r.drop(before, before/2, 0) {
 			r.say(activity.Retry{Of: "model", Attempt: 1, Cause: e.Error() +
 				"; trying without the oldest results of tools", Discard: shown})
@@ -128,6 +129,8 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 			if busy++; busy == maxBusy {
 				return shown, err
 			}
+			// Where the provider names no time the whole wait is random, up to a bound that
+			// doubles: runs that were refused together do not come back together.
 			wait = max(e.RetryAfter, choice.Retries.Turn(choice.ID), rand.N(min(firstWait<<(busy-1), longWait))+1)
 			if r.Now().Sub(began)+wait > model.RetryWithin {
 				return shown, err
@@ -139,6 +142,7 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 		default:
 			return shown, err
 		}
+		// The error keeps its class, so what follows is what follows the last attempt.
 		if !choice.Retries.Take() {
 			spent := *e
 			spent.Message += "; it is not asked again at once, since all runs with this key together have tried too often"
@@ -155,6 +159,8 @@ func (r *runner) again(ctx context.Context, choice Choice, try func(attempt int)
 // turnOf waits while the provider wants to hear nobody with this key, as another
 // run was told: whoever asks then does not ask at once with all the others
 // (REL-54).
+// A wait that would end after [model.RetryWithin], counted from began, is not begun: the
+// error is a *model.Error of class Busy, which says how long it would have been.
 func (r *runner) turnOf(ctx context.Context, choice Choice, attempt int, began time.Time) error {
 	for {
 		wait := choice.Retries.Turn(choice.ID)
@@ -204,6 +210,8 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	if err := r.account.begin(choice, tokens); err != nil {
 		return nil, false, err
 	}
+	// The tokens that begin reserved are counted once there is an answer, and given back on
+	// every other way out.
 	counted := false
 	defer func() {
 		if !counted {
@@ -224,6 +232,7 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 		}
 		slow.reset()
 		if first == 0 {
+			// At least 1: 0 stands for an answer of which nothing has come.
 			first = max(r.Now().Sub(began), 1)
 		}
 		if !held {
@@ -246,10 +255,13 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 	r.count(choice, answer, tokens)
 	r.sayFor(activity.ModelFinished{Model: choice.ID, Finish: answer.Finish, Usage: answer.Usage,
 		FirstTokenMs: first.Milliseconds()}, r.Now().Sub(began))
+	// An answer that is invalid stays in the log and is left out of what the model is sent
+	// (spec 3.3). One that was cut in its text is valid: the model goes on with it.
 	silent := textOf(answer) == ""
 	unknown := answer.Finish == model.Other && n == 0 && silent
 	invalid := answer.Finish == model.Malformed || answer.Finish == model.Empty || answer.Finish == model.Blocked ||
 		(answer.Finish == model.Length && (n > 0 || silent)) || unknown
+	// Hooks see only answers that are used. Those that they change are written as changed.
 	if held && !invalid {
 		if err := r.review(ctx, req, answer); err != nil {
 			r.say(activity.ModelContent{Content: list(answer.Message.Parts), Raw: answer.Message.Raw, Invalid: true})
@@ -268,6 +280,8 @@ func (r *runner) attempt(ctx context.Context, choice Choice, attempt int) (answe
 }
 
 // unusable returns why an answer is asked for once more, "" for one that is used.
+// Answers that were cut or blocked are not asked for again: what becomes of them is for
+// [runner.turns].
 func unusable(answer *model.Answer, unknown bool) string {
 	switch {
 	case answer.Finish == model.Malformed:
@@ -281,6 +295,9 @@ func unusable(answer *model.Answer, unknown bool) string {
 }
 
 // numberCalls gives the calls of an answer their ids, and returns how many there are.
+// The ids are ours and unique in the session; the provider's stay in the answer's raw part
+// (spec 3.4). They differ from those of commands of a prompt ([runner.runShell]) and of
+// nodes ([CallOf]).
 func (r *runner) numberCalls(answer *model.Answer) (n int) {
 	for i, p := range answer.Message.Parts {
 		if p.Call != nil {
@@ -315,8 +332,11 @@ func (r *runner) watchSilence(model string) *silence {
 	return s
 }
 
+// reset begins the time anew: something has come. A person is told once for each time
+// that nothing came, since the timer rings once.
 func (s *silence) reset() { s.timer.Reset(slowAfter) }
 
+// stop waits for a note that is being written, so that none comes after the answer's end.
 func (s *silence) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -335,6 +355,8 @@ func detail(a *model.Answer) string {
 
 // request is what the model is sent: the agent's first examples, then the
 // context as the log has it.
+// It is made anew for each attempt: which transfers are offered may have changed, and so
+// may the conversation, where old results were dropped for it.
 func (r *runner) request(choice Choice) *model.Request {
 	req := &model.Request{Model: choice.ID, System: r.System, Options: r.options(choice),
 		Asker: model.Asker{Run: r.ID, Agent: r.Definition.Name}}
@@ -348,6 +370,7 @@ func (r *runner) request(choice Choice) *model.Request {
 }
 
 // alternate returns messages so that user and model speak in turn, the user last.
+// The session's messages are not changed: one to which parts are added is a copy.
 func alternate(messages []model.Message) []model.Message {
 	var all []model.Message
 	for _, m := range messages {
@@ -392,6 +415,8 @@ func (r *runner) options(choice Choice) model.Options {
 
 // examples are the agent's initial messages as the conversation begins with
 // them; always the same values, so that a provider can tell.
+// They are not in the session's log, so that a compression does not touch them. The
+// caller must not change what it gets.
 func (r *runner) examples() []model.Message {
 	r.exampled.Do(func() {
 		for _, m := range r.Examples {
@@ -421,6 +446,7 @@ var goOn = model.Message{Role: model.User, Parts: []model.Part{{Text: session.Go
 var opening = model.Message{Role: model.User, Parts: []model.Part{{Text: "[The conversation begins.]"}}}
 
 // estimate counts the tokens of a request roughly, at four characters each.
+// Declarations of tools, images and documents are left out.
 func estimate(req *model.Request) int {
 	n := len(req.System)
 	for _, m := range req.Messages {

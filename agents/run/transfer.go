@@ -141,6 +141,8 @@ func (t *transfer) pass(args json.RawMessage) (*tool.Result, error) {
 		return nil, tool.Errorf(tool.CodeFailed,
 			"The person has said something meanwhile. Read it, then hand over once more.")
 	}
+	// The lock is let go for the checks, which ask the daemon. Nobody sets done meanwhile:
+	// what completes a batch runs one after the other ([batch.precede]).
 	passes, refused := r.check(t.entry, t.to, args, nil)
 	if refused != nil {
 		return nil, r.reject(refused)
@@ -165,6 +167,7 @@ func (r *runner) check(entry *handoff.Entry, to string, args json.RawMessage,
 }
 
 // reject tells that a transfer does not happen, and returns what the model is told.
+// The error is a *tool.Error with the refusal's code.
 func (r *runner) reject(refused *handoff.Refusal) error {
 	r.say(activity.HandoffRejected{From: r.Definition.Name, To: refused.To, Code: string(refused.Code),
 		Message: refused.Message})
@@ -310,6 +313,7 @@ func (r *runner) recallTransfer(messages []model.Message) {
 }
 
 // lastTool returns the tool that has the last result of a conversation, "" for none.
+// Transfers and failed calls do not count.
 func lastTool(messages []model.Message) string {
 	for _, m := range slices.Backward(messages) {
 		for _, p := range slices.Backward(m.Parts) {

@@ -31,6 +31,8 @@ func (r *runner) turns(ctx context.Context) ending {
 		began := r.Now()
 		answer, shown, end, ok := r.answer(ctx)
 		if !ok {
+			// The turn is over also without an answer: each turn that began in the log has its
+			// end.
 			r.sayFor(activity.TurnFinished{Turn: turn}, r.Now().Sub(began))
 			if end.reason == "" {
 				if !end.anew {
@@ -59,9 +61,13 @@ func (r *runner) turns(ctx context.Context) ending {
 				Discard: shown})
 		}
 		r.sayFor(activity.TurnFinished{Turn: turn, Usage: answer.Usage, ToolCalls: len(calls)}, r.Now().Sub(began))
+		// A completed task comes before all that could stop the run after its calls.
 		if end, ok := r.completion(); ok {
 			return end
 		}
+		// The order of the cases matters: calls lead on whatever else the answer was; an answer
+		// that was blocked or cut is no result; only a whole answer without calls asks whether
+		// the person has said something, which also closes the run for further words.
 		switch {
 		case len(calls) > 0:
 			if end, over := r.overAfterCalls(ctx, done, answer); over {
@@ -92,6 +98,8 @@ func (r *runner) turns(ctx context.Context) ending {
 }
 
 // overAfterCalls reports whether a run ends after the calls of a turn, and how.
+// Each of the checks may ask the person, and the first that ends the run is the last
+// that is made.
 func (r *runner) overAfterCalls(ctx context.Context, done []loop.Call, answer *model.Answer) (end ending, over bool) {
 	if end, over = r.over(ctx); !over {
 		end, over = r.calm(ctx)
@@ -114,6 +122,8 @@ func (r *runner) overAfterCalls(ctx context.Context, done []loop.Call, answer *m
 // shown is whether a part of a failed answer was told and not withdrawn.
 func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, end ending, ok bool) {
 	for {
+		// Compression is inside of the loop: it asks a model, so it may fail for the same
+		// reasons as the answer, and a person may fix these in the same way.
 		err := r.compress(ctx)
 		if err == nil {
 			answer, shown, err = r.think(ctx)
@@ -121,6 +131,8 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		if err == nil {
 			return answer, shown, ending{}, true
 		}
+		// A context that ended fails the request. Its cause says how the run ends, and not the
+		// error of the model.
 		if end, over := r.over(ctx); over {
 			return nil, shown, end, false
 		}
@@ -130,6 +142,8 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 		switch {
 		case errors.As(err, &refused):
 			return nil, shown, endFailed("hook", refused.reason), false
+		// The answer is in the log as one that is not sent again. Whether the run goes on after
+		// such an answer is judged as for other loops.
 		case errors.As(err, &runaway):
 			if end, over := r.repeats(ctx, r.detector.Text(runaway.text)); over {
 				return nil, shown, end, false
@@ -168,6 +182,8 @@ func (r *runner) answer(ctx context.Context) (answer *model.Answer, shown bool, 
 }
 
 // looks looks for loops in a turn that called tools.
+// done are the calls with what they came to, in call order. over is as for
+// [runner.repeats].
 func (r *runner) looks(ctx context.Context, done []loop.Call, answer *model.Answer) (ending, bool) {
 	if r.Repeats == nil || !r.Repeats.On() {
 		return ending{}, false

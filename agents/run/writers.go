@@ -58,6 +58,7 @@ func (w *writers) conflicts(before []*task, t *task) (behind []*task) {
 			}
 		}
 	case t.plan != nil:
+		// What only reads does not wait: it reads what is there when its turn comes.
 		if t.plan.Risk != tool.Safe {
 			behind = slices.Clone(w.late)
 		}
