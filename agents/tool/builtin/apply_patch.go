@@ -74,6 +74,8 @@ func planPatch(ctx context.Context, env *tool.Env, args patchArgs) (*tool.Plan, 
 		one, err := patchFile(ctx, env, f)
 		var refusal *tool.Error
 		switch {
+		// Only a tool's own refusal is collected: what ends the call, as a cancelled context, ends
+		// it here.
 		case errors.As(err, &refusal) && len(files) > 1:
 			wrong = append(wrong, refusal.Message)
 			continue
@@ -294,6 +296,7 @@ func findHunk(lines []string, h *gitdiff.TextFragment) (int, error) {
 			old = append(old, strings.TrimRight(l.Line, "\r\n"))
 		}
 	}
+	// Lines that are only added could stand anywhere. In an empty file there is one place.
 	if len(old) == 0 {
 		if len(lines) > 0 {
 			return 0, errors.New("has no context: give the lines around what it adds")
@@ -418,6 +421,8 @@ var hunkHead = regexp.MustCompile(`^@@(?:[^@]*@@)?`)
 // mean. The hunk's own lines say how many there are, and its numbers do not count.
 func normalizePatch(patch string) string {
 	lines := strings.Split(strings.TrimSuffix(tool.LineFeeds(patch), "\n"), "\n")
+	// A removed line that begins with "-- " looks like the first line of a head, so the line
+	// after it and the hunk that follows are looked at as well.
 	head := func(i int) bool { // of a file, or of what comes before it
 		return i >= len(lines) || strings.HasPrefix(lines[i], "diff --git ") ||
 			(i+1 < len(lines) && strings.HasPrefix(lines[i], "--- ") && strings.HasPrefix(lines[i+1], "+++ ") &&
@@ -462,6 +467,7 @@ func normalizePatch(patch string) string {
 func withoutPrefix(before, after string) (string, string) {
 	before, _, _ = strings.Cut(before, "\t") // a time
 	after, _, _ = strings.Cut(after, "\t")
+	// Both must have their prefix, or there may be a folder that is called a.
 	old, ok := strings.CutPrefix(before, "a/")
 	fresh, also := strings.CutPrefix(after, "b/")
 	if (ok || before == "/dev/null") && (also || after == "/dev/null") {

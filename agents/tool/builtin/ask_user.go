@@ -37,6 +37,7 @@ func planAsk(_ context.Context, _ *tool.Env, args askArgs) (*tool.Plan, error) {
 // doAsk asks and waits, without a bound of its own: the run's clock stands still meanwhile. A
 // person who declines or dismisses it is a result, and no error.
 func doAsk(ctx context.Context, env *tool.Env, args askArgs) (*tool.Result, error) {
+	// Not a refusal when it is planned: whether somebody can be asked may change until then.
 	if env.Ask == nil {
 		return nil, tool.Errorf(tool.CodeNoPerson,
 			"Nobody can be asked here. Go on with what you know, and say what you assumed.")

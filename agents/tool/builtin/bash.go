@@ -85,6 +85,7 @@ func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	// With any access, and before anybody is asked.
 	if p.Credential {
 		return nil, tool.Errorf(tool.CodeDenied, "%s holds credentials; nothing runs in it.", tool.Name(p.Rel))
 	}
@@ -109,6 +110,7 @@ func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 	if slices.ContainsFunc(plan.Keep, strange) {
 		plan.Keep, plan.Prefix = nil, nil // the same words may run what others wrote
 	}
+	// An answer for longer would cover what raised the risk as well, so none is offered.
 	raise := func(risk tool.Risk, why string) {
 		plan.Risk, plan.Why = plan.Risk.Max(risk), plan.Why+"; "+why
 		plan.Keep, plan.Prefix = nil, nil
@@ -122,6 +124,7 @@ func planBash(env *tool.Env, args bashArgs, reaper bool) (*tool.Plan, error) {
 	if p.Protected && args.Access != sandbox.Read {
 		raise(tool.Protected, "runs in a protected folder: "+p.ProtectedBy)
 	}
+	// Last, since it stands above all that was raised: nothing may lower it again.
 	if a.Disaster != "" {
 		plan.Risk, plan.Why, plan.Keep = tool.Catastrophic, a.Disaster, nil
 	}
@@ -171,6 +174,7 @@ func (c *shellCall) taint(env *tool.Env) tool.Taint {
 			path = real
 		}
 		worst = worst.Max(env.TaintOf(path))
+		// A command that names a folder may read all below it.
 		if slices.ContainsFunc(env.Strange, func(folder string) bool { return tool.Within(path, folder) }) {
 			worst = worst.Max(tool.Foreign)
 		}
@@ -240,6 +244,8 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if env.Edits != nil {
 		unsaved = env.Edits.Save(ctx, "a command is about to run")
 	}
+	// Documents that the editor could not save are on disk as they were: the model is told
+	// that the command saw these.
 	note := noteUnsaved(env, unsaved)
 	if c.Background {
 		if err := c.again(env); err != nil {
@@ -259,6 +265,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if c.Timeout > 0 {
 		limit = time.Duration(c.Timeout) * time.Second
 	}
+	// The time begins with the slot: what the call waited for others is not the command's.
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	allowed := newAllowance(limit, env.Now, func() { cancel(errTimeout) })
@@ -275,6 +282,7 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	})
 	end.timeout = errors.Is(context.Cause(limited), errTimeout)
 	end.cancelled = ctx.Err() != nil && !end.timeout
+	// Nothing stays of a command that was ended: its processes were ended with it.
 	stays := false
 	if err == nil && !end.timeout && !end.cancelled {
 		end.left, stays = keepRemaining(env, j, func() []string { return wall.release(ctx) })
@@ -287,6 +295,8 @@ func (c *shellCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error)
 	if errors.As(err, &refused) {
 		return nil, err
 	}
+	// A command that was ended, also one that the system does not let go of, has a result that
+	// says so. Any other error means that it did not run.
 	if err != nil && !errors.Is(err, process.ErrEnded) && !errors.Is(err, process.ErrStuck) {
 		return nil, tool.Errorf(tool.CodeFailed, "The command could not be started: %v.", err)
 	}
@@ -358,6 +368,7 @@ func (c *shellCall) run(ctx context.Context, env *tool.Env, j *process.Job) (end
 	if err != nil {
 		return ending{}, nil, err
 	}
+	// No startup files: they are not part of what was analysed and shown.
 	cmd := j.Command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
 	cmd.Stdout, cmd.Stderr = j.Output.Stdout, j.Output.Stderr
 	wall, err := confine(ctx, env, cmd, c.Access, c.reaper)
@@ -380,6 +391,7 @@ func newJob(env *tool.Env, dir string) *process.Job {
 // shell returns the path of bash. No other shell takes its place: what was
 // analysed is the language of bash (SEC-42).
 func shell(env *tool.Env) (string, error) {
+	// The system's own comes before PATH, in which any program may be called bash.
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if executable(path) {
 			return path, nil
@@ -401,6 +413,7 @@ func keepRemaining(env *tool.Env, j *process.Job, over func() (notes []string)) 
 		return "", false
 	}
 	names := listProcesses(left)
+	// Nobody could end it with the run.
 	if env.Background == nil {
 		j.Kill()
 		return "what it left behind was ended: " + names, false
@@ -451,9 +464,13 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	env.Background(func(run context.Context) []string {
 		defer file.Close()
 		defer sink.Flush()
+		// Without a folder of the session's the file would be left in the folder for temporary
+		// files.
 		if env.Blobs == "" {
 			defer os.Remove(file.Name())
 		}
+		// The command lives with run, the context of the run, and not with the call's, which ends
+		// when this function returns.
 		j.RunBackground(run, func() (*process.Child, error) { return wall.start(j) }, started)
 		return wall.release(run)
 	})

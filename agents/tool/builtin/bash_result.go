@@ -22,6 +22,8 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 	var b strings.Builder
 	b.WriteString(note)
 	r := new(tool.Result)
+	// The first line says how it ended: it is what a model reads, and what stays where the
+	// output is cut.
 	switch {
 	case e.timeout:
 		r.Failed, r.Code = true, tool.CodeTimeout
@@ -32,6 +34,7 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 	case e.signal != "":
 		r.Failed, r.Code = true, tool.CodeFailed
 		fmt.Fprintf(&b, "Ended by signal: %s\n", e.signal)
+	// A command that fails has no code of its own: it ran, and its output says why.
 	default:
 		r.Failed = e.code != 0
 		fmt.Fprintf(&b, "Exit code: %d\n", e.code)
@@ -79,6 +82,7 @@ func noteUnsaved(env *tool.Env, paths []string) string {
 	}
 	names := make([]string, len(paths))
 	for i, path := range paths {
+		// Documents of other folders keep their whole paths.
 		names[i] = tool.Name(path)
 		if rel, err := filepath.Rel(env.Folder, path); err == nil && tool.Within(env.Folder, path) {
 			names[i] = tool.Name(filepath.ToSlash(rel))

@@ -97,6 +97,8 @@ func (b *builtin[A]) Plan(ctx context.Context, env *tool.Env, raw json.RawMessag
 	if err != nil {
 		return nil, err
 	}
+	// Set here and not by the tools, so that what the person is shown and the token is for are
+	// the arguments as they were checked.
 	p.Tool, p.Args = b.spec.Name, canonical
 	p.Risk = p.Risk.Max(b.spec.Risk)
 	return p, nil
@@ -126,6 +128,7 @@ func join(tables ...map[string]string) map[string]string {
 // read returns the file at a place, as the person sees it. What is wrong with
 // it is an *Error that the model can act on.
 // It does not check credentials or rules: tools that show content call fetch.
+// An open document comes from memory, as the person sees it.
 func read(ctx context.Context, env *tool.Env, p tool.Place) (*tool.File, error) {
 	if p.IsDir() {
 		return nil, tool.Errorf(tool.CodeFailed, "%s is a folder, not a file; list it with ls.", tool.Name(p.Rel))
@@ -150,6 +153,7 @@ func explain(err error, p tool.Place) error {
 		return tool.Errorf(tool.CodeNotFound, "%s does not exist.", name)
 	case fault.Denied:
 		return tool.Errorf(tool.CodeOutside, "%s: %s", name, fault.Message(err))
+	// Invalid is how [tool.Files] refuses a file that is too large.
 	case fault.Invalid:
 		return tool.Errorf(tool.CodeTooLarge, "%s: %s", name, fault.Message(err))
 	case fault.Stale:

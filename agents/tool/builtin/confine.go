@@ -46,12 +46,14 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 		return c, nil
 	}
 	c.spec = sandbox.Spec{Access: access, ReadOnly: env.Strange}
+	// A folder that is not trusted may be read and never written: it is in ReadOnly.
 	for _, folder := range env.Folders {
 		if slices.Contains(env.Strange, folder) {
 			continue
 		}
 		c.spec.Folders = append(c.spec.Folders, folder)
 	}
+	// Looked up for each command anew: files may have been made since the last one.
 	if wall, _ := env.Sandbox.Wall(); wall != sandbox.None && access != sandbox.Full {
 		places, err := c.places(ctx)
 		if err != nil {
@@ -72,6 +74,7 @@ func confine(ctx context.Context, env *tool.Env, cmd *exec.Cmd, access sandbox.A
 		c.network, c.spec.Proxy = n, n.socket
 	}
 	var err error
+	// The caller does not release what was never confined, so the proxy ends here.
 	if c.box, err = env.Sandbox.Confine(cmd, c.spec); err != nil {
 		c.network.end()
 	}
@@ -198,6 +201,7 @@ func (c *sandboxedCommand) hint(output string) []string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(output, w) })
 	}
+	// The words of curl, git, Go, Node and Python, as they print them.
 	network := says("Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
 		"Network is unreachable",
 		"network is unreachable", "ENOTFOUND", "EAI_AGAIN", "getaddrinfo", "dial tcp",
@@ -209,6 +213,7 @@ func (c *sandboxedCommand) hint(output string) []string {
 		"local modifications", "Unable to process path") {
 		hidden = c.hiddenFileIn(output)
 	}
+	// The most special hint first; one at most, since each names what to do next.
 	switch access := c.spec.Access; {
 	case hidden != "":
 		return []string{"the sandbox hides " + hidden +
@@ -228,6 +233,7 @@ func (c *sandboxedCommand) hint(output string) []string {
 
 // hiddenFileIn returns the name of a file that the wall hides and that an output names, ""
 // for none.
+// It compares names only, so it may take a namesake for it.
 func (c *sandboxedCommand) hiddenFileIn(output string) string {
 	for _, path := range c.spec.Masked {
 		if strings.Contains(output, filepath.Base(path)) {

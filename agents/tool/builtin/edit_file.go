@@ -56,6 +56,7 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 	if err != nil {
 		return nil, err
 	}
+	// An empty old_string makes a file and never replaces one.
 	switch {
 	case c.old == nil && args.OldString == "":
 		return c.plan(args.NewString), nil
@@ -70,6 +71,8 @@ func planEdit(ctx context.Context, env *tool.Env, args editArgs) (*tool.Plan, er
 		return nil, err
 	}
 	text, err := replace(c.old.Text, args.OldString, args.NewString, args.Expected)
+	// The model is asked while the call is planned, so that the person is asked about what
+	// will be written.
 	if errors.Is(err, errNoMatch) {
 		if fixed, ok := correct(ctx, env, c.old.Text, args); ok {
 			p := c.plan(fixed)
@@ -104,6 +107,7 @@ func correct(ctx context.Context, env *tool.Env, text string, args editArgs) (st
 	if err != nil || letters(fixed.Old) != letters(args.OldString) || letters(fixed.New) != letters(args.NewString) {
 		return "", false
 	}
+	// The corrected snippets must match as the agent's own would have to.
 	result, err := replace(text, fixed.Old, fixed.New, args.Expected)
 	return result, err == nil && result != text
 }
@@ -162,6 +166,7 @@ func replace(text, old, fresh string, expected int) (string, error) {
 			return strings.ReplaceAll(text, try[0], try[1]), nil
 		}
 	}
+	// Models give another indentation than the file has.
 	lines := strings.SplitAfter(text, "\n")
 	found := windows(lines, splitLines(old))
 	if len(found) == 0 {
@@ -236,6 +241,7 @@ func windows(lines, old []string) []int {
 		if number == wanted[n] {
 			n++
 		}
+		// A place that was found is left whole: n begins at 0, so that places do not overlap.
 		if n == len(old) {
 			found = append(found, i+1-n)
 			n = 0
@@ -278,6 +284,8 @@ func splice(lines []string, at []int, old []string, fresh, end string) (string, 
 
 // sizes returns how many bytes the lines have, and how many at most with fresh in
 // place of the windows. first is the line of old that has the indentation from.
+// It counts the indentation that grows and not what shrinks, so the result is an upper
+// bound.
 func sizes(lines []string, at []int, old []string, first int, from, fresh, end string) (before, after int) {
 	for _, l := range lines {
 		before += len(l)
@@ -302,6 +310,7 @@ func sizes(lines []string, at []int, old []string, first int, from, fresh, end s
 }
 
 // reindent returns fresh with the indentation from of its lines exchanged for to.
+// Lines that do not begin with from, as those that are indented less, stay as they are.
 func reindent(fresh, from, to string) string {
 	lines := strings.Split(fresh, "\n")
 	for i, l := range lines {

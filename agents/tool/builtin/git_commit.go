@@ -74,6 +74,7 @@ func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error
 	if strings.TrimSpace(c.Message) == "" || strings.ContainsRune(c.Message, 0) {
 		return nil, tool.Errorf(tool.CodeArgs, "/message: a commit needs a message.")
 	}
+	// Links are committed as links, so they are not followed.
 	for _, path := range c.Paths {
 		p, err := tool.ResolveLink(env, path)
 		if err != nil {
@@ -93,6 +94,7 @@ func (c *commitCall) plan(ctx context.Context, env *tool.Env) (*tool.Plan, error
 		return nil, tool.Errorf(tool.CodeDenied, "Nothing is committed in %s: the person does not trust the folder.",
 			tool.Name(c.folder))
 	}
+	// Trust comes first: nothing is asked of the repository of a folder that is not trusted.
 	if err := c.open(ctx, env); err != nil {
 		return nil, err
 	}
@@ -168,6 +170,8 @@ func (c *commitCall) explain(err error) error {
 // It fills files, fresh and shown. shown is complete and unescaped, since lookAgain
 // compares it; lines is cut to maxCommitted and escaped.
 func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, err error) {
+	// No renames, so that each file is one entry, and all files of new folders, so that each
+	// of them is judged and shown.
 	args := []string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
 		"--ignore-submodules=all", "--"}
 	out, err := c.repo.Run(ctx, git.Command{Args: append(args, c.paths...)})
@@ -181,6 +185,7 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 			continue
 		}
 		state, rel := entry[:2], entry[3:]
+		// With --untracked-files=all git names a folder only where it is a repository.
 		if strings.HasSuffix(rel, "/") {
 			return nil, tool.Errorf(tool.CodeDenied, "%s is a repository of its own; it is not committed to this one.",
 				tool.Name(rel))
@@ -189,6 +194,7 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 		if err != nil {
 			return nil, err
 		}
+		// Revealed ones too: that they may be read does not mean that they may be published.
 		if p.Credential {
 			return nil, tool.Errorf(tool.CodeDenied,
 				"%s holds credentials; it is not committed. Name the other files one by one, or add it to .gitignore.",
@@ -204,6 +210,7 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 			lines = append(lines, describeState(state)+" "+tool.Name(rel))
 		}
 	}
+	// New files first: they alone have to be added before the commit names them.
 	c.files, c.fresh = slices.Concat(fresh, known), len(fresh)
 	if len(strings.Join(c.files, " ")) > maxNames {
 		return nil, tool.Errorf(tool.CodeTooLarge,
@@ -248,6 +255,7 @@ func (c *commitCall) do(ctx context.Context, env *tool.Env) (*tool.Result, error
 	if env.Edits != nil {
 		note = noteUnsaved(env, env.Edits.Save(ctx, "files are about to be committed"))
 	}
+	// The slot before the second look, so that the commit follows that look at once.
 	leave, err := enter(ctx, env.Slots)
 	if err != nil {
 		return nil, err
@@ -295,6 +303,7 @@ func (c *commitCall) lookAgain(ctx context.Context, env *tool.Env) error {
 
 // commitScript runs behind the wall, with the message, how many of the files git
 // does not know, and the files, these first, as arguments.
+// Names are literal: a file may have a name that git would take for a pattern.
 const commitScript = `set -e; message=$1; fresh=$2; shift 2
 if [ "$fresh" -gt 0 ]; then git --literal-pathspecs add -- "${@:1:fresh}"; fi
 git --literal-pathspecs commit --quiet --no-gpg-sign -m "$message" -- "$@"
@@ -332,6 +341,7 @@ func (c *commitCall) commitWalled(ctx context.Context, env *tool.Env, note strin
 	})
 	end.timeout = errors.Is(context.Cause(limited), errTimeout)
 	end.cancelled = ctx.Err() != nil && !end.timeout
+	// Nothing that a hook has started goes on after the commit.
 	j.Kill()
 	j.Release()
 	end.notes = wall.release(ctx)

@@ -120,6 +120,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		if start != "." {
 			inside = strings.TrimPrefix(rel, start+"/")
 		}
+		// Patterns are compared with paths below the folder that was named, as they were written.
 		if ok, err := doublestar.Match(pattern, inside); err == nil && ok {
 			if denied(env, filepath.Join(dir.folder, filepath.FromSlash(rel))) {
 				out++
@@ -134,6 +135,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		return true
 	}
 	w.walk(start)
+	// The search's own time is no error: what was found until then is shown.
 	if err := context.Cause(ctx); err != nil && ctx.Err() == context.Canceled {
 		return nil, err
 	}

@@ -151,6 +151,7 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 	if err != nil {
 		return nil, err
 	}
+	// Both engines share the time: where ripgrep gives up, the other one has what is left.
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	var found []hits
@@ -188,6 +189,7 @@ func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, 
 		context: min(args.Context, maxContext), needs: requiredText(args.Pattern),
 		denied: make(map[string]bool),
 	}
+	// What is asked for by name is searched although an ignore file hides it.
 	q.hidden = newIgnores(dir, q.start)
 	if !strings.Contains(args.Pattern, `\A`) && !strings.Contains(args.Pattern, `\z`) {
 		q.whole, _ = regexp.Compile("(?m:" + args.Pattern + ")") // nil on error: then each line is asked
@@ -219,6 +221,7 @@ func (q *query) included(rel string) bool {
 	if q.start != "." {
 		inside = strings.TrimPrefix(rel, q.start+"/")
 	}
+	// A filter without a slash is about names, in whatever folder.
 	if !strings.Contains(q.include, "/") {
 		inside = path.Base(rel)
 	}
@@ -255,6 +258,7 @@ func (q *query) overlay(found []hits) []hits {
 		if !below || (!q.isFile && q.hidden.hides(rel, false)) || !q.wanted(rel) {
 			continue
 		}
+		// What the disk has of the file goes in any case, also where the buffer has no match.
 		found = slices.DeleteFunc(found, func(h hits) bool { return h.rel == rel })
 		info, err := q.dir.root.Lstat(filepath.FromSlash(rel))
 		if err != nil {
@@ -283,6 +287,7 @@ func (q *query) report(found []hits, args grepArgs, partial bool) *tool.Result {
 	var b strings.Builder
 	for _, h := range found {
 		total += h.count()
+		// Counted to the end, so that the model knows how much it does not see.
 		if shown >= limit {
 			continue
 		}
@@ -374,6 +379,8 @@ func shorten(text string) string {
 }
 
 // plain escapes what would make more than one line, or none, of a line.
+// Tabs are kept, by way of a character of the private use area that stands for them
+// meanwhile.
 func plain(text string) string {
 	return strings.ReplaceAll(tool.Escape(strings.ReplaceAll(text, "\t", "\uf8ff")), "\uf8ff", "\t")
 }

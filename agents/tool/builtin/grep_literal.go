@@ -41,6 +41,7 @@ func longest(re *syntax.Regexp) literal {
 		if re.Min > 0 {
 			return longest(re.Sub[0])
 		}
+	// Each part of a sequence is in each match, so the longest of them may be asked for.
 	case syntax.OpConcat:
 		var best literal
 		for _, sub := range re.Sub {
@@ -102,6 +103,7 @@ func (l literal) in(text string) bool {
 		if equalASCII(text[i:i+len(l.text)], l.text) {
 			return true
 		}
+		// On by one character: the literal may begin inside of what did not match.
 		text = text[i+1:]
 	}
 }

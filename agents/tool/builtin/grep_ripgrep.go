@@ -104,6 +104,9 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	if err != nil || q.waits() {
 		return nil, false, errEngine
 	}
+	// No configuration, which could name a program that ripgrep runs for each file. Of ignore
+	// files only .gitignore, with or without a repository; what .geminiignore files and those
+	// above the start say is judged by take.
 	args := []string{
 		"--no-config", "--json", "--hidden", "--no-messages", "--no-ignore-dot",
 		"--no-ignore-exclude", "--no-ignore-global",
@@ -113,6 +116,8 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	for name := range skipped {
 		args = append(args, "--glob", "!"+name)
 	}
+	// A filter of names is given to ripgrep to save work. One with a slash means something
+	// else there; wanted judges each file anyway.
 	if q.include != "" && !strings.ContainsAny(q.include, `/\!`) && !q.isFile {
 		args = append(args, "--type-add", "agentls:"+q.include, "--type", "agentls")
 	}
@@ -136,10 +141,13 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	}
 	c := &collector{query: q, files: make(map[string]*hits)}
 	full := c.read(out)
+	// Enough was found: ripgrep is ended, and what it still writes is not read.
 	if full {
 		cancel()
 	}
 	err = cmd.Wait()
+	// 2 is an error, as of an expression that Rust refuses. With matches it is a file that
+	// could not be read, and the matches count.
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 2 && len(c.files) == 0 {
 		return nil, false, errEngine
 	}
@@ -182,6 +190,7 @@ func (c *collector) read(r io.Reader) bool {
 				c.take(raw)
 			}
 		}
+		// The end of the output, or of the pipe: what ripgrep came to is told by Wait.
 		if err != nil {
 			return false
 		}
@@ -214,6 +223,7 @@ func (c *collector) take(raw []byte) {
 	if json.Unmarshal(raw, &r) != nil {
 		return
 	}
+	// Twice, since the start is given as ./ and may be "." itself.
 	rel := strings.TrimPrefix(r.Data.Path.String(), "./")
 	rel = strings.TrimPrefix(rel, "./")
 	switch r.Type {

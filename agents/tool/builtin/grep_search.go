@@ -41,6 +41,7 @@ func (q *query) search(ctx context.Context) (found []hits, partial bool) {
 	var workers conc.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
+			// The walk goes folder by folder, so a worker often gets files of the folder it has open.
 			in := nearby{dir: q.dir}
 			defer in.close()
 			for rel := range paths {
@@ -118,6 +119,7 @@ func (q *query) file(dir *opened, rel string) ([]line, error) {
 	if !ok {
 		return nil, nil
 	}
+	// The match first: secrets are looked for only in files that would be shown.
 	found := q.match(text)
 	if len(found) > 0 && q.secret(rel, info, text) {
 		return nil, nil
@@ -185,6 +187,7 @@ func (q *query) match(text string) []line {
 		}
 		s := text[next:end]
 		switch {
+		// Context that was written for the match before is not written again.
 		case q.re.MatchString(s):
 			for _, b := range before(text, next, number, q.context) {
 				if b.number > written {

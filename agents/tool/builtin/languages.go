@@ -138,6 +138,8 @@ func queryLanguages(ctx context.Context, env *tool.Env, q tool.LanguageQuery, fi
 		if err != nil {
 			return nil, err
 		}
+		// The place is looked up in the text as the person sees it, which is what the servers
+		// have.
 		if q.Path = p.Real; symbol != "" {
 			if q.Line, q.Before, err = locate(f.Text, symbol, q.Line); err != nil {
 				return nil, err
@@ -178,6 +180,8 @@ func locate(text, symbol string, line uint32) (uint32, string, error) {
 	if letter(last) {
 		word += `(?:$|[^\pL\pN_])`
 	}
+	// The group is the name itself: what stands before it on its line may be one character of
+	// the match.
 	re := regexp.MustCompile(word)
 	lines := strings.Split(tool.LineFeeds(text), "\n")
 	for i, content := range lines {
@@ -224,6 +228,8 @@ func (r *readFiles) file(ctx context.Context, path string) *readOnce {
 	if f := r.read[path]; f != nil {
 		return f
 	}
+	// Kept before it is read: a file that may not be shown is not read again for its next
+	// place.
 	once := new(readOnce)
 	r.read[path] = once
 	if path == "" || tool.Suspicious(path) {
@@ -246,6 +252,7 @@ func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Fou
 	slices.SortStableFunc(found, func(a, b tool.Found) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
+	// Several servers may report the same.
 	found = slices.Compact(found)
 	files := readFiles{env, make(map[string]*readOnce)}
 	var b strings.Builder

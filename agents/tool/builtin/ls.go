@@ -111,6 +111,7 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		case e.IsDir():
 			b.WriteByte('/')
 		case e.Type()&fs.ModeSymlink != 0:
+			// The target is only shown: nothing follows it.
 			if target, err := dir.root.Readlink(e.Name()); err == nil {
 				b.WriteString(" -> " + tool.Name(target))
 			}
@@ -139,6 +140,7 @@ func entriesOf(p tool.Place) ([]fs.DirEntry, *opened, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	// That there are more than maxWalked is not told: maxEntries at most are shown anyway.
 	entries, _, err := dir.entries(maxWalked)
 	if err != nil {
 		dir.close()

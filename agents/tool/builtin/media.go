@@ -51,6 +51,7 @@ func sniff(data []byte) (a attachment, ok bool, err error) {
 		return a, true, nil
 	case bytes.HasPrefix(data, []byte("%PDF-")):
 		a.mime = "application/pdf"
+		// Anywhere, since bytes may follow the end.
 		if !bytes.Contains(data, []byte("%%EOF")) {
 			return a, true, fmt.Errorf("it has no end")
 		}
@@ -129,6 +130,8 @@ func attach(p tool.Place, f *tool.File) (*model.Media, string, error) {
 		return nil, "", nil
 	}
 	a, ok, err := sniff(f.Data)
+	// The text of a blob is made of its bytes whatever they are, so it does not say that they
+	// are text.
 	text := !f.Binary && !p.Blob
 	if !ok || (text && (err != nil || a.mime != "application/pdf")) {
 		return nil, "", nil // a text may begin so; only a document can be text throughout

@@ -98,6 +98,7 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*removedFile, 
 func (l *removedFile) again(env *tool.Env) error { return sameWay(env, l.path, l.at) }
 
 // removal is the change of the file's going.
+// The patch has the whole content, so that the person sees what is lost.
 func (l *removedFile) removal() activity.Change {
 	text := wholeText(l.file)
 	return diff.Of(tool.URI(l.at.Real), l.at.Rel, &text, nil)
@@ -190,6 +191,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 		p.Risk, p.Why = tool.Protected, "moves a file into a protected place: "+to.ProtectedBy
 	case scriptsChange(l.at.Real, text, ""), scriptsChange(to.Real, "", text):
 		p.Risk, p.Why = tool.High, "changes what package managers run"
+	// An address that editors fetch at the old place already is nothing new.
 	case len(remote) > 0 && len(newRemoteSchemas(l.at.Real, "", text)) == 0:
 		p.Risk, p.Why = tool.High,
 			"makes a file with an address that editors and other programs fetch by themselves: "+strings.Join(remote,
@@ -213,6 +215,7 @@ func planMove(ctx context.Context, env *tool.Env, args moveArgs) (*tool.Plan, er
 		if err := env.Edits.Move(ctx, l.at.Real, to.Real, l.file.Digest, "move_file "+name); err != nil {
 			return nil, unchangedError(err, l.at)
 		}
+		// What the model had read it has read at the new place too.
 		if env.Seen.Digest(l.at.Real) == l.file.Digest {
 			if now, err := env.Files.Read(ctx, to.Real); err == nil && wholeText(now) == text {
 				env.Seen.Note(to.Real, now.Digest)
@@ -238,6 +241,7 @@ func newTarget(env *tool.Env, path string) (tool.Place, error) {
 	case p.IsDir() || p.Rel == "." || strings.HasSuffix(path, "/"):
 		return p, tool.Errorf(tool.CodeArgs, "/new_path: %s is a folder; give the whole path of the file.",
 			tool.Name(path))
+	// The move itself checks again that nothing lies there ([tool.Edits]).
 	case p.Exists():
 		return p, tool.Errorf(tool.CodeFailed, "%s exists already, and nothing is overwritten.", tool.Name(p.Rel))
 	}

@@ -54,6 +54,7 @@ func startNetwork(ctx context.Context, env *tool.Env) (*network, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	// ctx is the call's, and what the command leaves behind may go on until the run ends.
 	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n.stop = stop
 	n.work.Go(func() {
@@ -90,6 +91,7 @@ func (n *network) report(host string, port int, err error) {
 	list, text := &n.reached, tool.Escape(host)
 	if err != nil {
 		list, text = &n.refused, tool.Escape(strings.TrimPrefix(err.Error(), dial.ErrRefused.Error()+": "))
+		// The reason names the host or not, depending on who refused.
 		if !strings.Contains(text, host) {
 			text = host + " (" + text + ")"
 		}
@@ -110,6 +112,7 @@ func (n *network) end() (notes []string) {
 		return nil
 	}
 	n.stop()
+	// From here on no connection reports any more.
 	n.work.Wait()
 	if err := os.RemoveAll(n.dir); err != nil {
 		notes = append(notes, "the folder of the proxy stays: "+err.Error())

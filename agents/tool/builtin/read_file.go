@@ -193,6 +193,8 @@ func refuseBinary(p tool.Place, f *tool.File) error {
 }
 
 // readBlob reads what an earlier result was cut from.
+// It lies in the session's folder, which the model has the path of. There is no digest:
+// nobody writes it.
 func readBlob(p tool.Place) (*tool.File, error) {
 	dir, err := open(p)
 	if err != nil {
@@ -247,6 +249,7 @@ func extract(text string, args readArgs, maxRunes int) (excerpt, error) {
 		}
 		line, cut := cutLine(line)
 		count := utf8.RuneCountInString(line) + 1
+		// The first line is shown in any case, or reading on would never get past it.
 		if runes+count > maxRunes && n > 0 {
 			break
 		}

@@ -72,6 +72,7 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 		return wish{text, "**", at}, err
 	case err == nil && (at.Exists() || !wild): // a file may be called [id].ts
 		return wish{text, "", at}, nil
+	// A pattern is not refused for what its text would be as a path.
 	case err != nil && (!wild || at.Exists()):
 		return wish{}, err
 	}
@@ -196,6 +197,7 @@ func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m 
 		if ok, err := doublestar.Match(w.pattern, inside); err != nil || !ok {
 			return true
 		}
+		// *.png means images: who writes the extension wants to look at them.
 		ext := strings.ToLower(strings.TrimPrefix(path.Ext(rel), "."))
 		real := filepath.Join(dir.folder, filepath.FromSlash(rel))
 		add(real, match{real, tool.Name(displayPath(env, dir, rel)), ext != "" && strings.Contains(name, ext)}, rel)
@@ -205,6 +207,8 @@ func (w wish) below(ctx context.Context, env *tool.Env, add func(real string, m 
 	hidden := newIgnores(dir, start)
 	walk := &walker{ctx: ctx, dir: dir, hidden: hidden, visit: visit}
 	walk.walk(start)
+	// A document that is new in the editor is on no disk, and the walk did not see it. One
+	// that is on both is added twice and counts once.
 	for _, f := range env.Files.Open() {
 		if f.Dirty && tool.Within(w.at.Real, f.Path) {
 			if rel := filepath.ToSlash(dir.rel(f.Path)); !hidden.hides(rel, false) {
@@ -301,6 +305,7 @@ func (r *many) add(ctx context.Context, m *match) (why string, err error) {
 		return fmt.Sprintf("%s: there are more than %d files", m.shown, maxManyFiles), nil
 	}
 	at, err := readable(r.env, m.path)
+	// A file that is only in the editor has no size on disk, and is read.
 	if err == nil && at.Exists() {
 		switch size := at.Info.Size(); {
 		case size > maxManyOne && !m.named:
@@ -359,6 +364,8 @@ func (r *many) show(m *match, at tool.Place, f *tool.File) (why string) {
 	if err != nil {
 		return err.Error()
 	}
+	// The beginning of a file is shown where there is room for one worth reading; the rest is
+	// read with read_file.
 	if !e.whole || e.runes > r.runes {
 		if r.runes < minManyPart {
 			return fmt.Sprintf("%s: there is no room left (%d bytes)", m.shown, len(f.Text))

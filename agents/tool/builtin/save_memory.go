@@ -95,6 +95,7 @@ func memoryTarget(ctx context.Context, env *tool.Env, scope string) (*change, st
 		return nil, "", tool.Errorf(tool.CodeFailed,
 			"There is no folder for facts of all projects; use the scope project.")
 	}
+	// Not resolved: the place is protected for tools, and the path is ours and no model's.
 	c := &change{env: env, tool: "save_memory", path: filepath.Join(env.State, memoryFile)}
 	c.at = tool.Place{Real: c.path, Rel: c.path}
 	f, err := read(ctx, env, c.at)
@@ -120,6 +121,7 @@ func remember(text, fact string) string {
 	section, last := false, -1 // the last line of the section that is not blank
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
+		// A heading of the first two levels begins the section or ends it; deeper ones are in it.
 		if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") {
 			if section = trimmed == prompt.Remembered; section {
 				last = i
@@ -142,6 +144,7 @@ func remember(text, fact string) string {
 	if !strings.HasSuffix(lines[last], "\n") {
 		lines[last] += end
 	}
+	// A blank line stands between the heading and the first fact.
 	if strings.TrimSpace(lines[last]) == prompt.Remembered {
 		entry = end + entry
 	}

@@ -27,6 +27,7 @@ var (
 // which only asks a question.
 func remoteSchemas(text string) []string {
 	text = strings.ReplaceAll(text, `\/`, "/")
+	// An address that is written in escapes is the same to an editor.
 	text = escapedRune.ReplaceAllStringFunc(text, func(escape string) string {
 		n, err := strconv.ParseUint(escape[2:], 16, 32)
 		if err != nil {
@@ -45,6 +46,7 @@ func remoteSchemas(text string) []string {
 // Those that stood in the file before are not told again, so that an edit elsewhere in it
 // does not ask.
 func newRemoteSchemas(path, old, text string) []string {
+	// Editors fetch schemas for these kinds of files.
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":
 	default:

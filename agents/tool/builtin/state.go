@@ -37,6 +37,7 @@ func planGetState(_ context.Context, env *tool.Env, args getStateArgs) (*tool.Pl
 			case value == nil:
 				return &tool.Result{Content: "Nothing is set for " + args.Key + "."}, nil
 			}
+			// What another agent set may be another's words: it taints as what that agent had read.
 			return &tool.Result{Content: string(value), Taint: taint}, nil
 		},
 	}, nil

@@ -78,6 +78,7 @@ func (g *ignores) of(folder string) []gitignore.GitIgnore {
 // parents aside.
 func (g *ignores) matches(rel string, folder bool) bool {
 	hidden := false
+	// From the root down: a pattern of a folder below may take back what one above hides.
 	for _, above := range parents(rel) {
 		for _, file := range g.of(above) {
 			inside := rel
@@ -104,6 +105,8 @@ func (g *ignores) hides(rel string, folder bool) bool {
 			return known
 		}
 	}
+	// A file in a hidden folder is hidden whatever its own name says: git does not look into
+	// such a folder either.
 	up := path.Dir(rel)
 	hidden := (skipped[path.Base(rel)] && folder) || (up != "." && up != g.start && g.hides(up, true)) ||
 		g.matches(rel, folder)
@@ -175,10 +178,12 @@ func (w *walker) folder(dir *opened, rel string, depth int) bool {
 			child = rel + "/" + child
 		}
 		switch {
+		// Links are neither folders nor regular files here, so the walk does not follow them.
 		case e.IsDir():
 			if !w.hidden.hides(child, true) && !w.enter(dir, e.Name(), child, depth+1) {
 				return false
 			}
+		// matches and not hides: the folders above were asked on the way down.
 		case e.Type().IsRegular() && !w.hidden.matches(child, false):
 			if !w.visit(child) {
 				return false

@@ -80,6 +80,8 @@ func (o *opened) rel(abs string) string {
 }
 
 // into opens a folder of o that has one name.
+// Looked at before and after, as in sameFolder: a link that takes the folder's place is
+// errMoved.
 func (o *opened) into(name string) (*opened, error) {
 	seen, err := o.root.Lstat(name)
 	if err != nil {
@@ -106,6 +108,7 @@ func (o *opened) sub(rel string) (*opened, error) {
 		return nil, err
 	}
 	at := &opened{root: root, folder: o.folder}
+	// One name at a time: a whole path would follow links between its folders.
 	for name := range strings.SplitSeq(filepath.Clean(rel), string(filepath.Separator)) {
 		if name == "." || name == "" {
 			continue
@@ -167,6 +170,7 @@ func (o *opened) file(abs string, limit int64) ([]byte, fs.FileInfo, error) {
 func readWhole(f io.Reader, size, limit int64) ([]byte, error) {
 	data := make([]byte, 0, size+1)
 	for {
+		// The file has grown since it was opened.
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
 		}

@@ -89,6 +89,8 @@ func (f *fetcher) plan(_ context.Context, env *tool.Env, args webFetchArgs) (*to
 			"fetches a page from "+u.Host+", which your settings do not allow (tools.sandbox.allowedHosts)"
 		p.Shape, p.Covers = "", "" // what is high is not remembered
 	}
+	// The person is shown the address as a server gets it: a host in other letters, or an
+	// encoded path, may read like another one.
 	if wire := u.String(); wire != args.URL {
 		p.Preview.Notes = append(p.Preview.Notes, "the address as it is sent: "+wire)
 	}
@@ -104,6 +106,7 @@ func (f *fetcher) plan(_ context.Context, env *tool.Env, args webFetchArgs) (*to
 func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, f.Total)
 	defer cancel()
+	// A transport for each fetch: no connection that was judged for one call serves another.
 	transport := (&dial.Dialer{Hosts: env.Hosts, Proxy: env.Proxy}).Transport(f.Header)
 	defer transport.CloseIdleConnections()
 	r, err := f.follow(limited, env, transport, u)
@@ -174,6 +177,7 @@ func (f *fetcher) mayFollow(env *tool.Env, from, to *dial.URL) bool {
 func (f *fetcher) count(now time.Time, host string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Old entries of all hosts go here, so that the map does not grow with each host.
 	for name, times := range f.fetched {
 		for len(times) > 0 && now.Sub(times[0]) >= fetchWindow {
 			times = times[1:]
@@ -202,6 +206,8 @@ func get(ctx context.Context, transport http.RoundTripper, u *dial.URL) (*http.R
 	}
 	q.Header.Set("User-Agent", "agentls (web_fetch)")
 	q.Header.Set("Accept", "text/markdown, text/html;q=0.9, application/json;q=0.9, text/*;q=0.8, */*;q=0.1")
+	// Asked for by ourselves, so that net/http does not decode the answer: decodeBody bounds
+	// the bytes before and after.
 	q.Header.Set("Accept-Encoding", "gzip")
 	resp, err := transport.RoundTrip(q)
 	switch {
@@ -242,6 +248,8 @@ func result(resp *http.Response, u *dial.URL) (*tool.Result, error) {
 		return nil, tool.Errorf(tool.CodeFailed, "%s: %s.", u, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxPage+1))
+	// The length is looked at before the error: a page that is too large has been read up to
+	// the bound without one.
 	switch {
 	case len(data) > maxPage:
 		return nil, tool.Errorf(tool.CodeTooLarge, "%s is larger than %d MiB.", u, maxPage>>20)

@@ -22,6 +22,7 @@ import (
 // pageText returns the type of what was fetched, and its text: HTML as Markdown,
 // other text as it is. The error is for the model.
 func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, err error) {
+	// A header that is missing or cannot be parsed is replaced by a look at the bytes.
 	kind, _, err = mime.ParseMediaType(contentType)
 	if err != nil {
 		contentType = http.DetectContentType(data)
@@ -86,6 +87,7 @@ func trimHTML(data []byte) (trimmed []byte, whole bool) {
 	var b bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(data))
 	tags, text, dropped := 0, 0, ""
+	// Where a bound is met the rest of the page is left out.
 	for tags < maxTags && tags*text < maxWork {
 		kind := z.Next()
 		raw := z.Raw() // before TagName, which changes it

@@ -62,6 +62,7 @@ func search(ctx context.Context, env *tool.Env, query string) (*tool.Result, err
 	if len(answer.Sources) > 0 {
 		b.WriteString("\n\nSources:\n")
 	}
+	// The numbers are those of the sources in the provider's order.
 	for i, source := range answer.Sources {
 		fmt.Fprintf(&b, "[%d] %s: %s\n", i+1, tool.Escape(source.Title), tool.Escape(source.URL))
 	}

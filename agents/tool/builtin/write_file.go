@@ -49,6 +49,8 @@ func planWrite(ctx context.Context, env *tool.Env, args writeArgs) (*tool.Plan, 
 
 // likeOld gives a whole new text the line ends and the final newline of the old
 // one.
+// A model writes line feeds, and often no last one: without this each write would change
+// every line of a file from Windows.
 func likeOld(old, text string) string {
 	text = withEnds(text, endOf(old))
 	if strings.HasSuffix(old, "\n") && text != "" && !strings.HasSuffix(text, "\n") {
@@ -138,6 +140,8 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 	if err != nil {
 		return nil, err
 	}
+	// The file that was read may be another than the one that was resolved: what was opened
+	// counts.
 	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
 		return nil, sealError(p)
 	}
@@ -145,6 +149,7 @@ func findChange(ctx context.Context, env *tool.Env, name, path string) (*change,
 	if f.Binary {
 		return nil, refuseBinary(p, f)
 	}
+	// An open document is written by the editor, which has its own say about such files.
 	if p.Info != nil && p.Info.Mode().IsRegular() && p.Info.Mode()&0o222 == 0 && !f.Open {
 		return nil, tool.Errorf(tool.CodeDenied, "%s is read-only. Ask the person to make it writable.",
 			tool.Name(p.Rel))
@@ -235,6 +240,7 @@ func (c *change) judge(text string) verdict {
 // A byte order mark at the start and variation selectors and joiners of emoji do not
 // count.
 func deceives(old, text string) bool {
+	// Line ends of Windows and form feeds are control characters that files have lawfully.
 	emoji := strings.NewReplacer("\ufe0e", "", "\ufe0f", "", "\u200d", "", "\r\n", "\n", "\f", "")
 	text = strings.TrimPrefix(text, "\ufeff")
 	return tool.Suspicious(emoji.Replace(text)) && !tool.Suspicious(emoji.Replace(strings.TrimPrefix(old, "\ufeff")))
@@ -250,6 +256,7 @@ func scriptsChange(path, old, text string) bool {
 	}
 	runs := func(text string) (map[string]any, bool) {
 		var all map[string]any
+		// No file, or an empty one, runs nothing.
 		if strings.TrimSpace(text) == "" {
 			return map[string]any{}, true
 		}
@@ -290,6 +297,7 @@ func (c *change) do(ctx context.Context, env *tool.Env, text string) (*tool.Resu
 	if err := env.Edits.Write(ctx, c.at.Real, base, text, c.tool+" "+tool.Escape(rel)); err != nil {
 		return nil, c.explainRefusal(ctx, env, err)
 	}
+	// An editor may have formatted the text as it saved: then the model has not seen it.
 	if after, err := env.Files.Read(ctx, c.at.Real); err == nil && tool.SameLines(after.Text, text) {
 		env.Seen.Note(c.at.Real, after.Digest) // what it wrote it has seen
 	}
