@@ -53,6 +53,8 @@ func (e *entry) load() {
 	if errors.Is(err, os.ErrNotExist) {
 		return
 	}
+	// From here on the server counts as seen: a file that cannot be read must not let it
+	// approve itself once more.
 	e.accepted = make(map[string]string)
 	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		return
@@ -112,6 +114,8 @@ func (e *entry) save() error {
 func (e *entry) take(tools []listed, left []string, settling bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// The person approved the server before it was started, and with it what it lists at
+	// first. Some list their tools only a moment after the greeting.
 	e.fresh = e.accepted == nil || (settling && e.fresh)
 	if e.fresh {
 		e.accepted = make(map[string]string, len(tools))
@@ -160,6 +164,7 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 	if err := e.whyNotStarted(); err != nil {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out: %s.", name, errorText(err)), nil
 	}
+	// A server that worked before and ended may come back with the next call: its tools stay.
 	if e.conn == nil && e.failures > 0 && !e.worked {
 		return nil, fmt.Sprintf("The tools of the MCP server %s are left out, since it could not be started: %s.", name,
 			e.why), nil
@@ -185,6 +190,7 @@ func (e *entry) offer() (tools []*serverTool, problem string, change *Change) {
 		changed = append(changed, Tool{l.Name, canonicalName(name, l.Name), l.Description})
 	}
 	problem = fmt.Sprintf("The MCP server %s has tools that are new or changed since you approved it; they are left out until you approve them: %s.", name, strings.Join(names, ", "))
+	// Another set of pending tools is another question.
 	if asked := strings.Join(digests, " "); asked != e.asked {
 		e.asked = asked
 		change = &Change{Server: name, Tools: changed, Approve: func() error { return e.accept(pending) },

@@ -79,6 +79,7 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var held atomic.Int32 // questions before the person
+	// A timer that rings while the person is asked does nothing; the answer sets it anew.
 	silent := time.AfterFunc(t.silence, func() {
 		if held.Load() == 0 {
 			stop(fmt.Errorf("it told no progress for %v", t.silence))
@@ -126,6 +127,8 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 
 	var request mcp.CallToolRequest
 	request.Params.Name = name
+	// The bytes that the policy was asked about: a value that was read and written again could
+	// differ in them.
 	request.Params.Arguments = jsontext.Value(args)
 	request.Params.Meta = &mcp.Meta{ProgressToken: token}
 	ctx, raw := keepRaw(ctx)
@@ -136,6 +139,7 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 		}
 		return err
 	})
+	// The library reports the end of a context as such; the cause says which limit it was.
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -209,6 +213,7 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 				left = append(left[:maxLeft], "and others")
 			}
 			switch schema, err := cleanSchema(t.Schema); {
+			// What the settings leave out is not told as left out.
 			case !c.server.offers(t.Name):
 			case !nameable(t.Name):
 				left = append(left, fmt.Sprintf("%.80q: its name cannot be used", t.Name))
@@ -219,6 +224,8 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 			case len(tools) == maxTools:
 				return tools, append(left, fmt.Sprintf("all behind the first %d", maxTools)), nil
 			default:
+				// The digest is of what the server wrote: what is cut from a description, or cleaned out
+				// of a schema, may change unseen otherwise.
 				seen[t.Name] = true
 				sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", t.Name, t.Description, t.Schema))
 				tools = append(tools, listed{t.Name, description(t.Description), schema, hex.EncodeToString(sum[:])})

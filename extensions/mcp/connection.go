@@ -163,6 +163,8 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 	if err := c.greet(ctx); err != nil {
 		c.die(err)
 		c.close()
+		// The library's error of a greeting that took too long is that of a context, which says
+		// nothing to the person.
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("it did not answer within %v", e.all.times.connect)
@@ -185,6 +187,8 @@ func (c *connection) greet(ctx context.Context) error {
 	}
 	var request mcp.InitializeRequest
 	request.Params.ClientInfo = mcp.Implementation{Name: "agentls", Version: c.entry.all.Version}
+	// Over SSE nothing is announced that the server could then ask for: the library answers
+	// no requests there.
 	if c.server.Via != overSSE {
 		request.Params.Capabilities.Elicitation = &mcp.ElicitationCapability{Form: new(struct{}), URL: new(struct{})}
 	}
@@ -219,6 +223,8 @@ func (c *connection) greet(ctx context.Context) error {
 // for it.
 func (c *connection) await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
+	// Under the lock that close takes: either close waits for this goroutine, or it is not
+	// begun.
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -262,6 +268,7 @@ func (c *connection) await(ctx context.Context, do func() error) error {
 // It returns when the connection is dead.
 func (c *connection) watch() {
 	all := c.entry.all
+	// The ticker also bounds how long after its time an idle server is ended.
 	ping := time.NewTicker(all.times.ping)
 	defer ping.Stop()
 	for {
@@ -313,6 +320,8 @@ func (c *connection) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	// A server over stdio is told by the end of its input; one that does not heed it is
+	// killed below.
 	if c.in != nil {
 		_ = c.in.Close() // also while something is written to it
 	} else {
@@ -335,6 +344,7 @@ func (c *connection) close() {
 	case <-timer.C:
 	case <-c.entry.all.ctx.Done():
 	}
+	// Whether it ended by itself or not: what it started may have stayed.
 	c.end()
 	<-c.gone
 	_ = c.client.Close() // its input is closed already

@@ -49,6 +49,7 @@ func (c elicitor) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*
 	if a == nil || a.env.Ask == nil {
 		return result, nil
 	}
+	// Whatever the version of the protocol, a question without a mode is a form.
 	ask := c.ask
 	if request.Params.Mode == mcp.ElicitationModeURL {
 		ask = c.askToOpen
@@ -77,6 +78,8 @@ func (c *connection) asker(ctx context.Context) *asking {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Of several calls the question may be of any: the person must not be asked by the wrong
+	// run. calls counts requests for prompts and resources too.
 	if len(c.asking) != 1 || c.calls != 1 {
 		return nil
 	}
@@ -114,6 +117,7 @@ func (c elicitor) askToOpen(a *asking, params mcp.ElicitationParams) (action str
 	}
 	message := fmt.Sprintf("%s\n\nIt wants you to open this page of %s in your browser, if you trust it:\n%s",
 		description(params.Message), u.Host, u)
+	// Accept without the choice is not what was offered, and counts as no.
 	answer, err := c.question(a, message, []string{opened})
 	if err == nil && answer.Action == "accept" && answer.Text != opened {
 		answer.Action = "decline"
@@ -167,6 +171,7 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 	if err != nil {
 		return "", nil, fmt.Errorf("its form cannot be read: %w", err)
 	}
+	// Properties have no order in JSON; the list of required ones has.
 	names := slices.DeleteFunc(slices.Clone(form.Required),
 		func(name string) bool { return form.Properties[name] == nil })
 	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
@@ -183,6 +188,8 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 			}
 			continue
 		}
+		// A word in the question itself counts only for what is typed: a choice may well be about
+		// tokens.
 		free := p.Type != "boolean" && p.Type != "array" &&
 			len(p.Enum)+len(p.OneOf) == 0 // else the server knows the answers
 		if p.Format == "password" || secret.MatchString(name+" "+p.Title+" "+p.Description) ||
@@ -235,6 +242,7 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 	if err != nil {
 		return "", nil, err
 	}
+	// The server's schema as it wrote it, so that what it would refuse is not sent.
 	check := tool.NewSchema(one, nil)
 	choices, values := p.choices()
 	hint, list := "", ""
@@ -326,6 +334,7 @@ func (p *property) read(text string) (any, error) {
 		chosen := []string{}
 		for one := range strings.SplitSeq(text, ",") {
 			one = strings.TrimSpace(one)
+			// A number is a place in the list first: the list was shown with these numbers.
 			if n, err := strconv.Atoi(one); err == nil && n >= 1 && n <= len(shown) {
 				one = shown[n-1]
 			}

@@ -56,6 +56,7 @@ const maxTook = 256
 func (e *entry) update(s Server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// A Problem may come and go under one digest, as an approval does.
 	if e.server.Digest == s.Digest && e.server.Problem == s.Problem {
 		if s.Problem != "" {
 			e.state, e.why = Unusable, s.Problem
@@ -109,6 +110,8 @@ func (e *entry) begin() <-chan struct{} {
 	if e.conn != nil || e.whyNotStarted() != nil {
 		return nil
 	}
+	// The first failure is waited out by whoever needs the server; longer waits are left to the
+	// next use, so that no run stands still for a minute.
 	delay := e.retry.Sub(e.all.Now())
 	if e.failures > 0 && delay > e.all.times.first {
 		return nil
@@ -127,6 +130,7 @@ func (e *entry) begin() <-chan struct{} {
 // It reports whether it does. do runs on a goroutine of its own that Close waits
 // for.
 func (a *Servers) try(do func()) bool {
+	// Close ends starts before it waits for work.
 	if a.starts.Err() != nil {
 		return false
 	}
@@ -153,6 +157,8 @@ func (e *entry) whyNotStarted() error {
 func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	conn, err := e.connectAfter(s, delay)
 	e.mu.Lock()
+	// Looked at with the lock that update and Stop take, so that a connection is either taken
+	// over and closed by them, or closed here.
 	replaced := e.server.Digest != s.Digest || e.stopped
 	if err == nil && !replaced {
 		e.conn, e.worked = conn, true
@@ -205,6 +211,7 @@ func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error)
 	defer cancel()
 	conn, err := connect(ctx, e, s, e.stderr)
 	if err != nil {
+		// It often says why, such as a module that is missing.
 		if last := e.stderr.last(1); len(last) > 0 && errors.Is(err, errEnded) {
 			err = fmt.Errorf("%w; it last printed: %s", err, last[0])
 		}
@@ -215,12 +222,14 @@ func (e *entry) connectAfter(s Server, delay time.Duration) (*connection, error)
 		conn.close()
 		return nil, err
 	}
+	// Before the connection is the entry's: no call can use a tool that was not judged.
 	e.take(tools, left, false)
 	e.readPrompts(ctx, conn)
 	return conn, nil
 }
 
 // fail counts a failure; the lock is held.
+// The next attempt is due after 1, 2, 4 seconds and so on, a minute at most.
 func (e *entry) fail() {
 	e.failures++
 	wait := e.all.times.first << min(e.failures-1, 10)
@@ -260,6 +269,8 @@ func (e *entry) shut() {
 	conn, starting := e.conn, e.starting
 	e.conn = nil
 	e.mu.Unlock()
+	// An attempt takes the connection over when it is through, which may be after the look
+	// above.
 	if starting != nil {
 		select {
 		case <-starting:
@@ -327,6 +338,7 @@ func (e *entry) call(ctx context.Context, s Server, name string, args []byte, en
 	if err != nil {
 		return nil, err
 	}
+	// After acquire, which may have started the server and read another list.
 	if why := e.withdrawn(name); why != nil {
 		return nil, why
 	}
@@ -339,6 +351,7 @@ func (e *entry) call(ctx context.Context, s Server, name string, args []byte, en
 		e.errors++
 		return nil, err
 	}
+	// Only an answer shows that the server works: that it starts does not.
 	e.failures = 0
 	if len(e.took) < maxTook {
 		e.took = append(e.took, took)
@@ -393,6 +406,8 @@ func (e *entry) report() State {
 	}
 	for _, l := range e.listed {
 		t := Tool{l.Name, canonicalName(e.name, l.Name), l.Description}
+		// The digest is of the name, the description and the schema: a tool is what was approved
+		// only where all three are.
 		if e.accepted[l.Name] == l.Digest {
 			s.Tools = append(s.Tools, t)
 		} else {

@@ -65,6 +65,7 @@ func (e *events) event() ([]byte, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "data":
+			// A message may be spread over lines, each of which keeps to the limit.
 			if len(data)+len(value) > maxMessage {
 				e.broken(errTooLarge)
 				return nil, errTooLarge
@@ -95,6 +96,7 @@ func (e *events) event() ([]byte, error) {
 	end := error(nil)
 	switch {
 	case len(data) == 0:
+	// Where a server over SSE wants to be written to; guard refuses another host.
 	case name == "endpoint" && len(data) <= maxEndpoint && !bytes.ContainsRune(data, '\n'):
 		fmt.Fprintf(&out, "event: endpoint\ndata: %s\n", data)
 	case name == "message":

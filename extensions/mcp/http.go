@@ -49,6 +49,7 @@ func (c *connection) dial(context.Context) (transport.Interface, error) {
 	}
 	g := &guard{connection: c, at: u.URL, next: dialer.Transport(0), headers: s.Headers}
 	c.idle = g.next.CloseIdleConnections
+	// Where the headers say who it is, no login is looked for.
 	if s.logsIn() == nil {
 		g.account = c.entry.newAccount(c.life, s, u)
 		c.idle = func() {
@@ -120,6 +121,7 @@ type guard struct {
 // library's may be over by then. Of a body that is neither JSON nor a stream only the
 // beginning is passed on.
 func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
+	// The library sends where the server tells it to, as a server over SSE does at its start.
 	if q.URL.Scheme != g.at.Scheme || !strings.EqualFold(q.URL.Host, g.at.Host) {
 		return nil, fmt.Errorf("it wants messages sent to %s, which is not where its settings have it",
 			q.URL.Redacted())
@@ -150,6 +152,7 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	// The answer is judged by its type, and each way keeps to a limit.
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what cannot be read is no kind of ours
 	body := closer{resp.Body, end}
 	listens := q.Method == http.MethodGet && g.server.Via != overSSE
@@ -163,6 +166,7 @@ func (g *guard) RoundTrip(q *http.Request) (*http.Response, error) {
 		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
 	case kind == "text/event-stream":
 		resp.Body = g.events(body, q)
+	// A server that does not listen may answer anything; for the library that is 405.
 	case listens:
 		resp.StatusCode = http.StatusMethodNotAllowed
 		resp.Body = limited{io.LimitReader(body, maxErrorBody), body}
@@ -184,6 +188,7 @@ func (g *guard) send(r *http.Request) (*http.Response, error) {
 	if g.account == nil {
 		return g.next.RoundTrip(r)
 	}
+	// Once more at most: a server that refuses a new token as well wants another login.
 	for again := false; ; again = true {
 		header := g.account.authorization(r.Context())
 		if header != "" {
@@ -257,6 +262,7 @@ func (c *connection) refuse(through *http.Client, to *url.URL, m message) {
 	if c.closed || to == nil || err != nil {
 		return
 	}
+	// Under the lock, so that close waits for it or it is not begun.
 	c.work.Go(func() {
 		ctx, cancel := context.WithTimeout(c.life, c.entry.all.times.write)
 		defer cancel()
@@ -376,6 +382,7 @@ func (c *connection) tellCancelled(ctx context.Context, to transport.Interface,
 func (c *connection) explain(err error) (why error, fatal bool) {
 	var network *url.Error
 	switch {
+	// One request was ended, and the connection is as good as before.
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err, false
 	case errors.Is(err, transport.ErrSessionTerminated):

@@ -38,6 +38,7 @@ func newLines(in io.Reader, now func() time.Time, notify func(string, []byte)) *
 	l := &lines{in: bufio.NewReaderSize(in, 64<<10), filter: &filter{notify: notify, now: now, wait: time.Sleep,
 		open: new(atomic.Int64)}}
 	l.next = func() (piece []byte, err error) {
+		// The library knows the end only; why says what it was, for who ends the connection.
 		if piece, l.why = l.line(); l.why != nil {
 			err = io.EOF // whatever ends it
 		}
@@ -59,6 +60,7 @@ func (l *lines) line() ([]byte, error) {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil, nil
 	}
+	// Before the message is taken apart, since that is what costs.
 	l.slow()
 	out, _, err := l.take(line)
 	if len(out) == 0 || err != nil {
@@ -144,9 +146,11 @@ func (f *filter) take(text []byte) (out []byte, m message, err error) {
 	if len(m.ID) > maxID {
 		return nil, m, fmt.Errorf("it sent a message with an id of more than %d bytes", maxID)
 	}
+	// The library answers each request on a goroutine of its own, however many there are.
 	if m.Method != "" && f.open.Add(1) > maxOpen {
 		return nil, m, fmt.Errorf("it sent more than %d requests and read no answer", maxOpen)
 	}
+	// Written anew, so that the library reads the names as they were understood here.
 	out, err = json.Marshal(m)
 	if err != nil {
 		return nil, m, nil // it was read from JSON
@@ -161,6 +165,7 @@ var errEnded = errors.New("it has ended")
 // It is called for each message, also for those that are skipped.
 func (f *filter) slow() {
 	now := f.now()
+	// A clock that was set back begins a new second.
 	if now.Sub(f.second) >= time.Second || now.Before(f.second) {
 		f.second, f.count = now, 0
 	}

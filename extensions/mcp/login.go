@@ -87,6 +87,7 @@ func (a *Servers) Login(ctx context.Context, folder, name string,
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, loginWait, fmt.Errorf("nobody logged in within %v", loginWait))
 	defer cancel()
+	// The end of the daemon ends the login.
 	defer context.AfterFunc(a.starts, cancel)()
 	err = e.login(limited, s, u, show)
 	switch {
@@ -111,6 +112,7 @@ func (a *Servers) Logout(ctx context.Context, folder, name string) (State, error
 	if err != nil {
 		return State{}, err
 	}
+	// A token that is being renewed would be kept after it was forgotten.
 	unlock, err := a.lockLogin(ctx, key(u))
 	if err == nil {
 		err = a.Logins.Put(ctx, key(u), nil)
@@ -152,6 +154,7 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 	if err != nil {
 		return err
 	}
+	// Before the page is made, since its address has the port.
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
 		return fmt.Errorf("the answer cannot be waited for: %w", err)
@@ -201,6 +204,7 @@ func (e *entry) login(ctx context.Context, s Server, u *dial.URL, show func(cont
 			if why := answer.Get("error"); why != "" {
 				return fmt.Errorf("it was refused: %s", strings.TrimSpace(why+" "+answer.Get("error_description")))
 			}
+			// Another server may have sent the person's browser here with its own code.
 			if iss := answer.Get("iss"); iss != "" && issuer != "" && iss != issuer {
 				return fmt.Errorf("the answer is from %s, and not from %s (RFC 9207)", iss, issuer)
 			}
@@ -254,6 +258,8 @@ func (a *account) begin(ctx context.Context, as login, redirect, state, verifier
 	if err == nil {
 		token, err = url.Parse(metadata.TokenEndpoint)
 	}
+	// The browser and the token's request go to addresses that the server named: they are held
+	// to the rules of SEC-90 before the person sees the page.
 	door := a.client.Transport.(*door)
 	if err == nil {
 		err = errors.Join(door.check(to.URL), door.check(token))

@@ -29,6 +29,7 @@ func modelName(server, tool string) string {
 
 // hashName makes a name that no other server and tool have.
 func hashName(name, server, tool string) string {
+	// Server and tool apart, since either may hold what joins them in the name.
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), maxName-len(suffix))] + suffix

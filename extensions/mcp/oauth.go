@@ -241,6 +241,7 @@ func (a *account) GetToken(ctx context.Context) (*transport.Token, error) {
 	if a.none {
 		return nil, transport.ErrNoToken
 	}
+	// A copy: the library may change what it gets.
 	token := a.login.Token
 	return &token, nil
 }
@@ -256,7 +257,9 @@ func (a *account) read(ctx context.Context) error {
 		a.none = ctx.Err() == nil
 		return fmt.Errorf("the login at %s cannot be read: %w", a.at, err)
 	}
+	// Before anything can be logged about it.
 	a.hide(l)
+	// A token that the server refused is over, whatever it says of itself: then it is renewed.
 	if a.none = l.Token.AccessToken == ""; a.rejected == l.Token.AccessToken {
 		l.Token.ExpiresAt = time.Unix(1, 0)
 	}
@@ -282,6 +285,7 @@ func (a *account) SaveToken(ctx context.Context, token *transport.Token) error {
 		return err
 	}
 	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
+	// It goes into a header as it is.
 	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken+token.TokenType, unprintable) {
 		return errors.New("its token is none")
 	}
@@ -384,6 +388,8 @@ func (a *account) renew(ctx context.Context) (*transport.Token, error) {
 // lock of the login is held.
 func (a *account) refresh(ctx context.Context) error {
 	a.mu.Lock()
+	// Read again under the lock of the login: another process may have renewed it while this
+	// one waited.
 	err := a.read(ctx)
 	token := a.login.Token
 	over := err == nil && !a.none && token.IsExpired()
@@ -415,6 +421,7 @@ func (a *account) reject(ctx context.Context, header string) bool {
 		return false
 	}
 	a.rejected = used
+	// Another token is kept by now, or this one can be renewed.
 	return a.read(ctx) == nil && !a.none && (a.login.Token.AccessToken != used || a.login.Token.RefreshToken != "")
 }
 
@@ -431,6 +438,7 @@ const maxLoginAnswer = 1 << 20
 
 // RoundTrip implements [http.RoundTripper].
 func (d *door) RoundTrip(q *http.Request) (*http.Response, error) {
+	// Answered here and sent nowhere.
 	if q.URL.Scheme+"://"+q.URL.Host == known {
 		text, err := json.Marshal(d.metadata(q.URL))
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},

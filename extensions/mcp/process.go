@@ -47,6 +47,7 @@ func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("its folder %s is not there; correct cwd", dir)
 	}
+	// Found before the wall is built, so that a program that is not there is told as that.
 	program, err := process.Find(expandHome(s.Command, all.Home), dir, s.Env, all.Environ)
 	if err != nil {
 		return nil, err
@@ -88,6 +89,7 @@ func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
 		c.die(errEnded)
 	})
 	first := <-started
+	// As long as an end that is the server's is open here, its output would not end with it.
 	closeAll(stdin, stdout, stderr) // the server has its own
 	if first.Err != nil {
 		closeAll(in, out, errs)
@@ -174,6 +176,8 @@ func (p pipeEnd) Write(data []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.die(errors.New("it does not read what it is sent"))
 	}
+	// Counted after the write: an answer that the server does not read stays open, and it may
+	// send no more than maxOpen requests meanwhile.
 	if isAnswer(data) {
 		p.open.Add(-1)
 	}

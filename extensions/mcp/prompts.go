@@ -55,6 +55,8 @@ func (e *entry) readPrompts(ctx context.Context, c *connection) {
 		e.takePrompts(nil)
 		return
 	}
+	// A part of the time that connecting has: a server that hangs here has its tools listed
+	// already, and these are what runs wait for.
 	ctx, cancel := context.WithTimeout(ctx, e.all.times.connect/5)
 	defer cancel()
 	all, err := c.prompts(ctx)
@@ -78,6 +80,7 @@ func (c *connection) prompts(ctx context.Context) (all []Prompt, err error) {
 	ctx = withoutPerson(ctx)
 	var request mcp.ListPromptsRequest
 	for range maxPages {
+		// New for each request: a call that is left behind may still write it.
 		page := new(mcp.ListPromptsResult)
 		err := c.await(ctx, func() error {
 			result, err := c.client.ListPromptsByPage(ctx, request)
@@ -123,7 +126,7 @@ func (e *entry) takePrompts(all []Prompt) {
 }
 
 // Prompts returns the prompts of the servers of a folder, as they were listed last.
-// Like [Servers.Seen] it reads nothing.
+// Like [Servers.Overview] it reads nothing.
 // They are in no order. The caller owns the slice, but must not change what is in it.
 func (a *Servers) Prompts(folder string) []Prompt {
 	a.mu.Lock()
@@ -194,6 +197,7 @@ func (a *Servers) fetch(
 			fmt.Errorf("it did not answer within %v", a.times.silence))
 		defer cancel()
 		defer conn.use()()
+		// No run waits for it, so the server cannot ask the person anything meanwhile.
 		ctx, raw := keepRaw(withoutPerson(ctx))
 		if err = conn.await(ctx, func() error { return ask(ctx, conn) }); err == nil {
 			var text string
@@ -291,6 +295,7 @@ func (p *Prompt) read(typed string) (map[string]string, error) {
 			open = append(open, a.Name)
 		}
 	}
+	// Each gets one word, and the last all that is left.
 	for i, name := range open {
 		value, behind, _ := strings.Cut(rest, " ")
 		if i == len(open)-1 {

@@ -53,6 +53,7 @@ func readResult(raw []byte) (*tool.Result, error) {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, fmt.Errorf("its result cannot be read: %w", err)
 	}
+	// A result may be a question in place of an answer; nobody is asked by it here.
 	if len(a.InputAsked) > 0 && string(a.InputAsked) != "{}" {
 		return nil, fmt.Errorf("it asks for input that it does not get here")
 	}
@@ -106,6 +107,8 @@ func readResult(raw []byte) (*tool.Result, error) {
 			add(fmt.Sprintf("[a part of type %q is left out: it is not known here]", part.Type))
 		}
 	}
+	// Servers give structured content besides the same as text; it counts where there is no
+	// text.
 	if b.Len() == 0 && len(r.Media) == 0 && len(a.Structured) > 0 {
 		add(string(a.Structured))
 	}

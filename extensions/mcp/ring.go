@@ -20,6 +20,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.data = append(r.data, p[max(0, len(p)-maxStderr):]...)
+	// Cut at twice the size, so that not each write moves all of it.
 	if len(r.data) > 2*maxStderr {
 		r.data = append(r.data[:0], r.data[len(r.data)-maxStderr:]...)
 	}

@@ -102,6 +102,7 @@ func samplingRequest(p mcp.CreateMessageParams) (req *model.Request, shown strin
 		req.Options.Temperature = &p.Temperature
 	}
 	var lines []string
+	// Each line is indented, so that no text can look like the name of another speaker.
 	say := func(who, text string) {
 		lines = append(lines, who+":")
 		for line := range strings.SplitSeq(text, "\n") {

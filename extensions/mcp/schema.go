@@ -101,6 +101,7 @@ func (c *cleaner) schema(in any, depth int) map[string]any {
 		if target == nil || c.open[ref] {
 			return out
 		}
+		// Only while it is put in: the same reference may be used at two places.
 		c.open[ref] = true
 		out = c.schema(target, depth+1)
 		delete(c.open, ref)
@@ -116,6 +117,7 @@ func (c *cleaner) schema(in any, depth int) map[string]any {
 			}
 		case plain[word]:
 			out[word] = c.count(value)
+		// Not every provider knows const; a list of one value is the same.
 		case word == "const":
 			out["enum"] = []any{c.count(value)}
 		case word == "type":
@@ -123,6 +125,7 @@ func (c *cleaner) schema(in any, depth int) map[string]any {
 		case word == "properties":
 			members, _ := value.(map[string]any)
 			cleaned := make(map[string]any, len(members))
+			// In any order, since a map is written sorted; which error comes first does not matter.
 			for name, member := range members {
 				cleaned[name] = c.schema(member, depth+1)
 			}

@@ -139,6 +139,7 @@ func (s *Server) fill(d described, lookup func(string) (string, bool)) error {
 			s.Via, s.Address = via, address
 		}
 	}
+	// What could not be heeded is refused: a person who writes it relies on it.
 	switch remote := s.Via != ""; {
 	case !remote && d.Command == "":
 		return errors.New("its description has no command, httpUrl or url; add the program that starts it, or its address")
@@ -190,6 +191,7 @@ func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 	if err := s.parseOAuth(d.OAuth, put); err != nil {
 		return err
 	}
+	// Sorted, so that the first error is always the same one.
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
 		value := put(d.Headers[name])
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
@@ -223,6 +225,7 @@ func (s *Server) expand(d described, lookup func(string) (string, bool)) error {
 		}
 		return fmt.Errorf("the variable %s is not set; %s", strings.Join(missing, ", "), where)
 	}
+	// Checked last, since variables may hold the address.
 	if s.Via != "" {
 		return s.checkAddress()
 	}
@@ -236,6 +239,7 @@ func (s *Server) checkAddress() error {
 	if err != nil {
 		return fmt.Errorf("its %s: %w", s.Via, err)
 	}
+	// Only what the name itself says: to look it up now would prove nothing about later.
 	inside := new(dial.Dialer).Check(u.Hostname, 80) != nil
 	switch {
 	case inside && s.Project:

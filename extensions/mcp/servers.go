@@ -112,6 +112,7 @@ func (a *Servers) Close() {
 	a.mu.Lock()
 	a.closed = true
 	var open conc.WaitGroup
+	// All at once: together they have the patience of one.
 	for _, e := range a.entries {
 		open.Go(e.shut)
 	}
@@ -211,6 +212,7 @@ func (a *Servers) Offer(ctx context.Context, folder string, names []string) Offe
 			fresh = append(fresh, started)
 		}
 	}
+	// One wait for all of them: after two seconds those that come are left to the next run.
 	for _, started := range fresh {
 		select {
 		case <-started:
@@ -304,6 +306,7 @@ func (a *Servers) choose(folder string, names []string) (entries []*entry, unkno
 // whose description is another is ended, and one that is no more goes.
 // It is nil once all are closed. Those that end do so in the background.
 func (a *Servers) current(folder string) []*entry {
+	// Without the lock, since this reads files.
 	described := a.Described(folder)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -318,6 +321,7 @@ func (a *Servers) current(folder string) []*entry {
 		e := a.entries[key]
 		if e == nil {
 			e = &entry{all: a, folder: folder, name: s.Name, server: s, state: Idle, stderr: new(ring)}
+			// Nobody else has the entry yet, so its lock is not needed.
 			e.load()
 			a.entries[key] = e
 		}
@@ -375,6 +379,7 @@ func (a *Servers) ToolNames(folder, server string) (names []string, known bool) 
 	for _, l := range e.listed {
 		names = append(names, l.Name)
 	}
+	// A server that has a list, even an empty one, was seen.
 	return names, e.accepted != nil
 }
 
@@ -414,6 +419,8 @@ func (a *Servers) Restart(ctx context.Context, folder, name string, approve bool
 	e.shut()
 	e.mu.Lock()
 	e.failures, e.retry, e.stopped = 0, time.Time{}, false
+	// Taken before the server is started: what it lists then may be another list than the
+	// person was shown.
 	shown, known := e.listed, e.accepted != nil
 	e.mu.Unlock()
 	_, err = e.acquire(ctx)
@@ -435,6 +442,7 @@ func (a *Servers) Stop(folder, name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
+	// First, so that a call which wants the server while it ends does not start it again.
 	e.mu.Lock()
 	e.stopped = true
 	e.mu.Unlock()

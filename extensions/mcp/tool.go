@@ -84,6 +84,7 @@ func (t *serverTool) Plan(_ context.Context, env *tool.Env, args json.RawMessage
 	if err != nil {
 		return nil, err
 	}
+	// Before anybody is asked: a yes does not send a secret either.
 	if env.Secret != nil && env.Secret(string(args)) {
 		return nil, tool.Errorf(tool.CodeDenied,
 			"The arguments hold a key or password that agentls keeps secret, as it is or encoded. It is never sent.")
@@ -119,6 +120,8 @@ func placesIn(env *tool.Env, args json.RawMessage) (worst tool.Risk, why string)
 	if json.Unmarshal(args, &value) != nil {
 		return tool.Unclassified, "its arguments cannot be read"
 	}
+	// What an argument means only the server knows, so each text is judged as the path that it
+	// could be.
 	for _, text := range texts(value, nil) {
 		path, ok := pathIn(env, text)
 		if !ok {
