@@ -27,6 +27,7 @@ func Explain(in Input) *Explanation {
 	if in.Approval == "" {
 		in.Approval = guard.ByDefault
 	}
+	// in is a copy, so what is filled in here is not the caller's.
 	if in.ByName == nil {
 		in.ByName = make(map[string]*definition.Definition, len(in.Agents))
 		for _, d := range in.Agents {
@@ -38,6 +39,7 @@ func Explain(in Input) *Explanation {
 		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored),
 		Trusted: in.Trusted, Approval: string(in.Approval),
 	}
+	// The order is that of the results: later parts read what earlier ones filled in.
 	x.refusals()
 	x.explainLost()
 	mode, whyTask := x.mode()
@@ -115,6 +117,7 @@ func (x *explainer) refusals() {
 	if x.def.FromProject() && !x.in.Trusted {
 		refuse("its folder is not trusted: look at what it brings, then trust it (agentls trust)")
 	}
+	// Told twice: as reasons why it does not run, and by themselves, for Compare.
 	x.e.Restricted = slices.Clone(x.def.Authority)
 	for _, why := range x.def.Authority {
 		refuse("%s", restricts(why))
@@ -157,6 +160,7 @@ func restricts(why string) string {
 func (x *explainer) mode() (definition.Mode, Origin) {
 	mode := cmp.Or(x.def.Mode, definition.Chat)
 	from := x.originsOf(Origin{What: "default"}, x.in.File.Mode == definition.Task, "run.mode", "run.mode")
+	// As a run does it: complete_task is what gives a structured result.
 	if x.def.Output != nil {
 		output, _ := x.file("output")
 		mode, from = definition.Task, append(from, output)
@@ -176,6 +180,7 @@ func (x *explainer) model(mode definition.Mode) {
 	if named(x.in.Settings.Model.Name) {
 		from = append(from, x.in.origin("model.name"))
 	}
+	// def has the overrides in it; the file is an origin only where it says a model itself.
 	if named(x.def.Model) {
 		if named(x.in.File.Model) {
 			origin, _ := x.file("model")
@@ -243,6 +248,7 @@ func (x *explainer) resolve(d *definition.Definition) (Model, []model.Entry) {
 	}
 	for _, name := range names {
 		id, e, _ := x.in.Table.Resolve(name, x.in.Standard)
+		// Prices of a fallback are told only where they are known: none is not 0.
 		if x.configured(id) {
 			m.Fallbacks = append(m.Fallbacks, id)
 			if len(e.Prices) > 0 {
@@ -262,6 +268,7 @@ func (x *explainer) configured(id string) bool { return x.in.Configured == nil |
 
 // summing returns what is known of who sums contexts up, for an agent with these
 // models.
+// As a run does it: a model that is not configured is replaced by the agent's own.
 func (x *explainer) summing(own []model.Entry) []model.Entry {
 	if name := x.in.Settings.Compression.Model; name != "" {
 		if id, e, _ := x.in.Table.Resolve(name, x.in.Standard); x.configured(id) {
@@ -297,6 +304,7 @@ func (x *explainer) route(m *Model, mode definition.Mode) string {
 	name, by := x.in.Standard, "no rule of model.routes fits"
 	facts := model.Facts{Mode: string(mode), Tools: x.registeredNames()}
 	for i, r := range x.in.Routes {
+		// The first prefix of the rules that chooses ends with the rule that did.
 		if to, ok := model.Choose(x.in.Routes[:i+1], facts); ok {
 			at := explanation.OriginOf("model.routes", r.Origin)
 			name, by = to, fmt.Sprintf("rule %d of model.routes at %s", i+1, place(at))

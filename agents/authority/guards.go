@@ -32,6 +32,7 @@ func (x *explainer) guards() {
 			definition.Repair: "has the model repair it, twice at most, then ends the run",
 			definition.Warn:   "goes on and says so",
 		}[g.Policy]
+		// "" for a guard that asks no agent.
 		judge := g.Judge()
 		x.e.Guards = append(x.e.Guards, Reference{
 			Name: tool.Escape(g.Name), Known: (judge == "" || x.in.ByName[judge] != nil) && !x.faulty(g),

@@ -52,6 +52,7 @@ func hover(e *Explanation) []string {
 			item(group.what, formatReferences(group.all))
 		}
 	}
+	// What is as by default is left out: a hover has few lines.
 	for _, v := range e.Values {
 		if v.Key != "model" && (v.Origin.File != "" || len(v.Overrode) > 0) {
 			hoverValue(item, at, v)
@@ -70,6 +71,7 @@ func hoverValue(item func(what, text string), at func(Origin) string, v Value) {
 
 // hoverTools says what becomes of the tools in the mode that holds.
 func hoverTools(e *Explanation, item func(what, text string)) {
+	// By what happens in the mode that holds, and not by tier: that is what a person meets.
 	by := make(map[Verdict][]string)
 	var not []string
 	for _, t := range e.Tools {

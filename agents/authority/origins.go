@@ -37,6 +37,7 @@ type section struct {
 func newPlaces(in *Input) *places {
 	p := &places{in: in, lists: make(map[*definition.Value]map[string]int)}
 	if in.Text != "" {
+		// What is wrong with the text is told elsewhere; a part that was read has its lines.
 		p.tree, _ = definition.ReadTree(in.File.Path, in.Text)
 		p.lines = []int{0}
 		for i := range len(in.Text) {
@@ -95,6 +96,7 @@ func (p *places) find(fields ...string) (*definition.Value, string) {
 // not stand there as it is, as in another tool's format, the place is the list's.
 func (p *places) entry(name string, fields ...string) Origin {
 	origin, _ := p.file(fields...)
+	// The first of the fields that is there, as file has it.
 	if v, _ := p.find(fields...); v != nil {
 		if line := p.linesOf(v)[name]; line > 0 {
 			origin.Line = line
@@ -106,6 +108,7 @@ func (p *places) entry(name string, fields ...string) Origin {
 // node is where a node of the graph says what it runs.
 func (p *places) node(i int) Origin {
 	origin, given := p.file("graph.nodes", "graph")
+	// The tree knows the list, and the graph the place of each of its nodes.
 	if given && p.in.File.Graph != nil {
 		origin.Line = int(p.in.File.Graph.Ranges[i].Start.Line) + 1
 	}
@@ -247,6 +250,7 @@ func naming(e *Explanation) func(Origin) string {
 	for _, r := range slices.Concat(e.Servers, e.Subagents, e.Handoffs, e.Graph, e.Guards, e.Hooks) {
 		note(r.Origin)
 	}
+	// The same rounds for all files, so that two of one name grow together.
 	for longer := true; longer; {
 		named := make(map[string]int)
 		for _, name := range files {

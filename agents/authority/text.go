@@ -44,6 +44,7 @@ func Text(e *Explanation, columns int) string {
 	var rows [][]string
 	for _, v := range e.Values {
 		rows = append(rows, []string{v.Key, v.Text, at(v.Origin)})
+		// A default that was overridden is no news.
 		for _, o := range v.Overrode {
 			if o.File != "" {
 				rows = append(rows, []string{"", "", "over " + at(o)})
@@ -157,6 +158,7 @@ func wrap(b *page, mark, text string) {
 	at := mark
 	for _, part := range wrapText(tool.Escape(text), b.columns-width(mark)) {
 		line(b, at+part)
+		// Only the first line has the mark.
 		at = strings.Repeat(" ", width(mark))
 	}
 }
@@ -219,6 +221,8 @@ func table(b *page, rows [][]string, most ...int) {
 		cells := make([][]string, len(row))
 		for i, cell := range row {
 			cells[i] = wrapText(tool.Escape(cell), widths[i])
+			// A word that is wider than its column would push the next one: what stands up to here
+			// gets lines of its own, and the rest begins below.
 			if i < len(row)-1 && slices.ContainsFunc(cells[i],
 				func(part string) bool { return width(part) > widths[i] }) {
 				cellsOf(b, cells[:i+1], widths)
@@ -231,6 +235,7 @@ func table(b *page, rows [][]string, most ...int) {
 
 // cellsOf writes cells side by side, each in its lines.
 func cellsOf(b *page, cells [][]string, widths []int) {
+	// At least one line, also where all cells are empty.
 	for n, more := 0, true; more; n++ {
 		more = false
 		at := ""

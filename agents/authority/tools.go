@@ -107,6 +107,7 @@ func (p patterns) find(name string, takes bool) (entry string, found bool) {
 // whatever the others name.
 func newToolset(p *places, def *definition.Definition) *toolset {
 	s := &toolset{places: p, def: def, allow: newPatterns(def.AllowedTools())}
+	// Without any list, so that all come out that are registered, each once and sorted.
 	s.all = tool.NewSet(tool.SetConfig{Tools: p.in.Tools}).List()
 	left := s.all
 	for _, list := range p.in.Only {
@@ -152,6 +153,7 @@ func (s *toolset) traceRemovals() {
 		away(list.Names, "excluded", func(string) Origin { return list.Origin })
 	}
 	away(s.def.Tools.Deny, "denied", s.denial)
+	// The allow-list of the file, or in its place what a subagent has without one.
 	switch {
 	case s.def.Tools.Given:
 		only(s.allow, "not in its list", sync.OnceValue(func() Origin { return s.allowance("") }))
@@ -180,6 +182,7 @@ func (s *toolset) offers(name string) (bool, string, Origin) {
 	switch {
 	case s.def.Tools.Given:
 		entry, _ := s.allow.find(name, false)
+		// definition adds the tool to the list of an agent that has subagents.
 		if entry == delegate && !slices.Contains(s.def.Tools.Allow, delegate) {
 			origin, _ := s.file("subagents", "agents", "tools")
 			return true, "it has subagents", origin
@@ -193,6 +196,7 @@ func (s *toolset) offers(name string) (bool, string, Origin) {
 
 // allowance is where an entry of the allow-list stands.
 func (s *toolset) allowance(entry string) Origin {
+	// The person's own override replaces the file's list.
 	if over := s.persons("tools.allow"); len(over) > 0 {
 		return over[len(over)-1]
 	}
@@ -211,6 +215,7 @@ func (s *toolset) persons(key string) []Origin {
 
 // denial is where an entry of the deny-list stands.
 func (s *toolset) denial(entry string) Origin {
+	// Not the file's, so one of the overrides has it: these add to the file's list.
 	if !slices.Contains(s.in.File.Tools.Deny, entry) {
 		for _, o := range s.overrides("tools.deny") {
 			for _, section := range s.over {
@@ -276,6 +281,8 @@ func (s *toolset) explain(mode definition.Mode, whyTask Origin) (tools []Tool, t
 		tools = append(tools, t)
 	}
 	if mode == definition.Task {
+		// Its description and schema are the run's. What the agent's output adds to them is
+		// counted.
 		t := Tool{Name: completeTask, Offered: true, Added: true, Why: "a task ends with it", Origin: whyTask}
 		judge.decide(&t, tool.Spec{Name: completeTask, Risk: tool.Safe})
 		tokens += model.EstimateTokens(completeTask)
@@ -342,6 +349,7 @@ func (j *judge) decide(t *Tool, spec tool.Spec) {
 		plan.Spawns, plan.Access = true, sandbox.Write
 	case spec.Name == "git_commit":
 		plan.Spawns, plan.Access = true, sandbox.Write
+	// As the plans of these tools say it: a call of a server may do what a process can.
 	case strings.HasPrefix(spec.Name, "mcp."):
 		plan.Spawns = true
 	}
@@ -349,6 +357,7 @@ func (j *judge) decide(t *Tool, spec tool.Spec) {
 	t.Tier = plan.Risk.String()
 	plan.Why = "its tier is " + t.Tier
 	r := j.request
+	// What the file requires is found out once (required), and then given for the whole tool.
 	r.Plan, r.Require = plan, nil
 	if t.Require = j.required(spec.Name); t.Require {
 		r.Require = everything
@@ -380,6 +389,8 @@ func (j *judge) required(name string) bool {
 	if len(j.request.Require) == 0 {
 		return false
 	}
+	// A gate without taint or answers, and the most lenient circumstances: whatever asks here
+	// asks because of the list.
 	return guard.New().Authorize(guard.Request{
 		ID: j.request.ID, Plan: &tool.Plan{Tool: name, Args: json.RawMessage("{}"), Risk: tool.Safe},
 		Approval: guard.Free, Trusted: true, CanAsk: true, Require: j.request.Require,

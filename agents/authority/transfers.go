@@ -35,6 +35,7 @@ func (s *toolset) transfers(judge *judge) (tools []Tool, tokens int) {
 	for _, h := range s.def.Handoffs {
 		var target handoff.Target
 		if h.To != handoff.User {
+			// An entry may say in which folder the target is: folder:name.
 			found := s.in.ByName[h.To[strings.LastIndexByte(h.To, ':')+1:]]
 			if found == nil {
 				continue

@@ -28,6 +28,7 @@ func (x *explainer) limits(mode definition.Mode) {
 	standard := Origin{What: "default of " + string(mode) + " runs"}
 
 	from := x.originsOf(standard, x.in.File.MaxTurns > 0, "run.max_turns", "run.max_turns")
+	// It counts last, whatever the file and the overrides say.
 	if asked := cmp.Or(x.def.MaxTurns, defaultTurns(task)); asked > turns {
 		from = append(from, clamped)
 	}
@@ -123,6 +124,7 @@ func Span(d time.Duration) string {
 		return "none"
 	}
 	text := d.String()
+	// 5m0s is 5m, and 1h0m0s is 1h.
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, zero) {
 			text = text[:len(text)-2]
@@ -205,6 +207,7 @@ func (x *explainer) confirmation() {
 		origin, _ := x.file(field + "prompt_template")
 		x.add(field+"prompt_template", "shown below the facts", c.Prompt, origin)
 	}
+	// Each rule is a value of its own, with the line that it is written in.
 	rules := func(key string, all []tool.Rule) {
 		for _, r := range all {
 			x.add(key, r.Text, r.Text, r.Origin)
@@ -239,6 +242,7 @@ func (x *explainer) references() {
 	}
 	var transfers []string
 	for _, t := range x.e.Tools {
+		// The tools of handoffs are among those that a run adds.
 		if t.Offered && t.Added {
 			transfers = append(transfers, t.Name)
 		}
@@ -312,6 +316,7 @@ func (x *explainer) memoryReferences() {
 		}
 		x.add("memory", text, d.Memory.Scope, origin)
 	}
+	// Told where there are files, and where the agent's file does not want any.
 	if x.in.MemoryFiles != nil || !d.MemoryFiles {
 		origin, given := x.file("memory_files")
 		if !given {

@@ -86,6 +86,7 @@ func Worst(in WorstInput) WorstCase {
 			most, mostPaid = max(most, c), max(mostPaid, p)
 			all = append(all, o.Models...)
 		}
+		// Each other run counts as the dearest one: which agents are called is the model's choice.
 		calls, paid = plus(calls, times(w.Runs-1, most)), plus(paid, times(w.Runs-1, mostPaid))
 	}
 	if in.ModelCalls > 0 {
@@ -94,6 +95,7 @@ func Worst(in WorstInput) WorstCase {
 	w.Calls = calls
 
 	window, answer := longest(all)
+	// Headless, an agent's own limit takes the place of the tree's (spec 3.3).
 	bounded := in.InputTokens > 0 && (in.CanAsk || in.MaxTokens == 0)
 	if window > 0 {
 		w.InputTokens = times(paid, window)
@@ -104,6 +106,7 @@ func Worst(in WorstInput) WorstCase {
 	w.OutputTokens = times(paid, answer)
 	alone := w.Runs == 1
 	total := 0
+	// run.max_tokens is of the run itself; in a tree others use tokens beside it.
 	if alone && in.MaxTokens > 0 && answer > 0 {
 		total = plus(in.MaxTokens, answer)
 		w.OutputTokens = min(w.OutputTokens, total)
@@ -146,6 +149,7 @@ func (a Agent) calls() (calls, paid int) {
 	if a.Task {
 		turns = plus(turns, 1)
 	}
+	// Twice, since a request that is too long is made shorter and tried anew.
 	each, eachPaid := times(2*attempts, a.InLine), times(2*paidAttempts-1, a.InLine)
 	if a.Sums {
 		each, eachPaid = plus(each, summaries*attempts), plus(eachPaid, summaries*paidAttempts)
@@ -158,6 +162,7 @@ func (a Agent) calls() (calls, paid int) {
 // One model of which nothing is known makes the whole unknown: a guess would be too small.
 func longest(all []model.Entry) (window, answer int) {
 	for i, e := range all {
+		// Once 0, always 0: one that is not known is not made good by the next.
 		if (i > 0 && window == 0) || e.Window == 0 {
 			window = 0
 		} else {
@@ -260,6 +265,7 @@ func (x *explainer) others() []Agent {
 			for _, name := range judges(parent) {
 				reach(x.in.ByName[name])
 			}
+			// Without the tool its subagents are out of reach; nodes and judges are not.
 			if parent == x.def && !delegates {
 				continue
 			}
@@ -308,6 +314,7 @@ func (x *explainer) nodeRuns() int {
 	for _, n := range x.def.Graph.Nodes {
 		if n.Kind == graph.Agent || n.Kind == graph.Graph {
 			d := x.in.ByName[n.Of]
+			// Its own runs are not counted here, so the limits of the tree have to do.
 			if d != nil && (d.Graph != nil || len(d.Subagents) > 0) {
 				return 0
 			}

@@ -36,6 +36,7 @@ func (w bubblewrap) namespaces(hostNetwork bool) []string {
 	if w.users {
 		args = append(args, "--unshare-user")
 	}
+	// A network of its own has nothing but loopback, where the relay stands.
 	if !hostNetwork {
 		args = append(args, "--unshare-net")
 	}
@@ -89,10 +90,12 @@ func (w bubblewrap) arguments(mounts []mount, hostNetwork bool) []string {
 			args = append(args, "--ro-bind", os.DevNull, m.path)
 		}
 	}
+	// After the mounts, so that nothing of the person's lies over them.
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
 	if os.Geteuid() == 0 {
 		args = append(args, limitProc()...)
 	}
+	// Last: until here places inside of these folders had to be mounted in them.
 	for _, path := range readOnly {
 		args = append(args, "--remount-ro", path)
 	}
@@ -110,6 +113,7 @@ var (
 )
 
 // limitProc returns arguments that keep root from what of /proc is the machine's.
+// Without a namespace of users, root behind the wall is root to these files.
 func limitProc() []string {
 	var args []string
 	for _, path := range fixedProc {
@@ -164,6 +168,7 @@ func (b *Box) useBubblewrap() error {
 		if err != nil {
 			return err
 		}
+		// By descriptor, since the program's path may lie where the wall hides it.
 		at := "/proc/self/fd/" + strconv.Itoa(b.addFile(self))
 		args = append(args, "--ro-bind", at, relayProgram, "--bind", b.spec.Proxy, relaySocket)
 		command = append(relayCommand(), append([]string{cmd.Path}, cmd.Args...)...)

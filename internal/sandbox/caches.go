@@ -40,6 +40,7 @@ func (s *Sandbox) makeState() error {
 	if err := os.MkdirAll(s.cacheFolder(), 0o700); err != nil {
 		return err
 	}
+	// By handle: what a command left here may be a link that leads out.
 	root, err := os.OpenRoot(s.cacheFolder())
 	if err != nil {
 		return err
@@ -108,6 +109,7 @@ func (s *Sandbox) modules(env []string, spec Spec) []string {
 		env = append(env, "CARGO_HOME="+cargo)
 	}
 	ours, theirs := s.cache("go-mod"), s.goModules(env)
+	// Nothing of ours is needed: what is there is in the person's folder.
 	if !spec.Access.Connects() && (!exists(ours) || (spec.Access == Read && exists(theirs))) {
 		return env
 	}
@@ -117,6 +119,7 @@ func (s *Sandbox) modules(env []string, spec Spec) []string {
 	} else if from != "" {
 		env = append(env, "GOPROXY="+source+","+from)
 	}
+	// Modules that Go keeps read-only could not be removed by CleanCache.
 	return append(env, "GOMODCACHE="+ours, "GOFLAGS="+strings.TrimSpace(lookup(env, "GOFLAGS")+" -modcacherw"))
 }
 
@@ -205,6 +208,7 @@ func (s *Sandbox) gitConfig() []byte {
 		cmd.Dir = "/"
 		value, err := output(cmd)
 		value = bytes.TrimSuffix(value, []byte("\n"))
+		// A value with a line end could begin another section.
 		if err != nil || len(value) == 0 || bytes.ContainsAny(value, "\n\x00") {
 			continue
 		}
@@ -278,6 +282,7 @@ func (s *Sandbox) cleanCache(ctx context.Context, limit int64) error {
 		units = append(units, u)
 		total += u.size
 	}
+	// By the newest file in each, since one that is used gets new files.
 	slices.SortFunc(units, func(a, b unit) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path)) })
 	var failed error
 	for _, u := range units {

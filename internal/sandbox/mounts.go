@@ -122,6 +122,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 	add(readOnlyMount, s.readable()...)
 	add(fixedMount, spec.ReadOnly...)
 	if spec.Access.Writes() {
+		// An untrusted folder inside of one of these stays fixed: it is mounted after it.
 		add(writableMount, spec.Folders...)
 		add(writableMount, existing(s.Write)...)
 		for _, path := range spec.Protected {
@@ -137,6 +138,7 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 		add(readOnlyMount, spec.Folders...)
 		add(readOnlyMount, existing(s.Write)...)
 	}
+	// A person who lets commands write there has said what they want.
 	if !withinAny(s.Write, s.State) {
 		add(maskedMount, s.State)
 	}
@@ -150,6 +152,8 @@ func (s *Sandbox) mounts(spec Spec) []mount {
 	if os.Geteuid() == 0 {
 		add(maskedMount, secretsOfSystem()...)
 	}
+	// By the parts of the paths, so that what lies in a folder comes right after it, and of one
+	// path the strictest kind last.
 	slices.SortStableFunc(all, func(a, b mount) int {
 		return cmp.Or(slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/")),
 			cmp.Compare(a.kind, b.kind))
@@ -186,6 +190,7 @@ func (s *Sandbox) dropHidden(sorted []mount) []mount {
 
 // gitExecutables returns what there is in a .git folder that makes git run
 // programs: a command must not write it.
+// Only what exists: a place that a command makes is found after it (quarantine).
 func gitExecutables(dir string) []string {
 	var out []string
 	for _, name := range gitNames(dir) {
@@ -247,6 +252,7 @@ func gitNamesAt(dir string) []string {
 // gitFolders returns the repositories below .git/modules: the names of submodules
 // may have slashes.
 func gitFolders(dir string, depth int) []string {
+	// A tree of folders that somebody made is not followed without end.
 	if depth > 8 {
 		return nil
 	}

@@ -52,6 +52,7 @@ type savedFile struct {
 
 // stillAt reports whether the file at a path is as it was.
 func (k savedFile) stillAt(path string) bool {
+	// A file that has grown is an error here, and so not as it was.
 	now, info, err := folder.ReadPlain(path, int64(len(k.data)))
 	return err == nil && info.Mode().Perm() == k.mode && bytes.Equal(now, k.data)
 }
@@ -86,6 +87,7 @@ func (s *Sandbox) placesOf(spec Spec) *places {
 		p.files, p.all = make(map[string]savedFile), make(map[string]bool)
 	}
 	var size int64
+	// What cannot be read is left out, and counts as new if it can be read after the command.
 	for _, path := range append(expandProtected(spec.Protected), p.targets...) {
 		at, err := placeAt(path)
 		if err != nil {
@@ -140,15 +142,18 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 	}
 	for _, path := range append(expandProtected(now), b.before.targets...) {
 		at, err := placeAt(path)
+		// A place inside of one that was moved went with it.
 		gone := slices.ContainsFunc(moved, func(q Quarantined) bool { return within(q.Path, path) })
 		if err != nil || gone || b.before.has(path, at) {
 			continue
 		}
 		move(path)
 	}
+	// Only behind Landlock there are any: other walls keep these places from being written.
 	for _, path := range b.before.newPlaces() {
 		move(path)
 	}
+	// The changed file is moved away first: what the command wrote may be wanted.
 	for path, before := range b.before.files {
 		if before.stillAt(path) || (exists(path) && !move(path)) {
 			continue
@@ -159,6 +164,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 			moved[n-1].Back = true
 		}
 	}
+	// A link can be replaced behind every wall, since it is its folder that is written.
 	for path, target := range b.before.links {
 		if now, err := os.Readlink(path); (err == nil && now == target) || !isFolder(filepath.Dir(path)) {
 			continue // the same, or it moved with its folder
@@ -233,6 +239,7 @@ func (p *places) has(path string, now place) bool {
 	if before, ok := p.at[path]; ok && before.is(now) {
 		return true
 	}
+	// Behind Landlock a place can be renamed, so a namesake is not the same place.
 	if p.files != nil {
 		return false
 	}
@@ -271,6 +278,7 @@ func (b *Box) moveAway(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Random, so that a command cannot put something at that name before.
 	name := filepath.Base(path) + "." + rand.Text()[:8]
 	top := ".quarantined" + name
 	if err := root.Rename(rel, top); err != nil {

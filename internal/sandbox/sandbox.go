@@ -208,15 +208,18 @@ func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 		return b, nil
 	}
 	b.Wall = wall
+	// Once for the daemon: the folders stay, and the configuration is that of its start.
 	if s.setup.Do(func() { s.setupErr = s.makeState() }); s.setupErr != nil {
 		return nil, s.setupErr
 	}
+	// A command that only reads leaves nothing that could be new.
 	if spec.Access.Writes() {
 		b.before = s.placesOf(spec)
 	}
 	if spec.Access == AnyHost || !s.CanLimitHosts() {
 		spec.Proxy = ""
 	}
+	// git in a worktree or a submodule reads its repository, which lies outside of the folder.
 	for _, folder := range spec.Folders {
 		if dir := gitOutside(folder); dir != "" && !withinAny(spec.Folders, dir) {
 			spec.ReadOnly = append(slices.Clip(spec.ReadOnly), existing([]string{dir})...)
@@ -242,6 +245,7 @@ func (s *Sandbox) Confine(cmd *exec.Cmd, spec Spec) (*Box, error) {
 
 // Start starts the command as a process of the job.
 func (b *Box) Start(j *process.Job) (*process.Child, error) {
+	// The command has its own copies, or was not started.
 	defer b.closeFiles()
 	switch b.Wall {
 	case Bubblewrap:

@@ -75,6 +75,7 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 				rule("deny file-write*", path)
 				continue
 			}
+			// The folder itself can then not be renamed, and what is in it is written as git needs it.
 			fmt.Fprintf(&b, "(deny file-write-unlink (literal %s))\n", quoteScheme(path))
 			rule("deny file-write*", gitNames(path)...)
 		}

@@ -96,6 +96,7 @@ func filter(open sockets, denied ...uint32) ([]byte, error) {
 	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
 	argument := func(n uint32) bpf.Instruction { return load(callArgument + 8*n) }
 
+	// A call of another kind of program has other numbers, which the rules below would misread.
 	program := []bpf.Instruction{load(callArch)}
 	program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1}, noSuchCall, load(callNumber))
 	if runtime.GOARCH == "amd64" { // the calls of x32 have other numbers
@@ -104,6 +105,7 @@ func filter(open sockets, denied ...uint32) ([]byte, error) {
 	for _, call := range slices.Concat(deniedCalls, denied) {
 		program = append(program, is(call, denyCall)...)
 	}
+	// Its flags lie in memory, where a filter cannot look.
 	program = append(program, is(unix.SYS_CLONE3, noSuchCall)...)
 	// A new user namespace would give the command rights to more of the kernel.
 	ownUsers := append([]bpf.Instruction{argument(0)}, has(unix.CLONE_NEWUSER, denyCall)...)
@@ -135,6 +137,7 @@ func socketFilter(open sockets, argument func(uint32) bpf.Instruction,
 		return []bpf.Instruction{denyCall}
 	}
 	out := append([]bpf.Instruction{argument(0)}, is(unix.AF_NETLINK, allowCall)...) // which addresses there are
+	// Unix sockets of the machine's network namespace may lead to the person's own services.
 	if open == ownSockets {
 		out = append(out, is(unix.AF_UNIX, allowCall)...)
 	}

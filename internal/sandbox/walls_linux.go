@@ -46,6 +46,7 @@ func (s *Sandbox) tryBubblewrap() string {
 		return err.Error()
 	}
 	var failed string
+	// The rules are a new file for each try: one that was read is at its end.
 	for _, users := range []bool{false, true} {
 		if users && os.Geteuid() != 0 {
 			break // it makes one by itself
@@ -123,6 +124,7 @@ func (s *Sandbox) tryLandlock() string {
 	case abi < helper.MinLandlockABI:
 		return fmt.Sprintf("Landlock does not work: the kernel has version %d of it, and 3 is needed (Linux 6.2)", abi)
 	}
+	// The strictest filter: where it works the others do.
 	program, err := filter(noSockets)
 	if err != nil {
 		return err.Error()
@@ -194,6 +196,7 @@ func (b *Box) useLandlock() error {
 	if spec.Access.Connects() {
 		open = netSockets
 	}
+	// Landlock gives no namespaces, so what these would part is denied by call.
 	denied := sharedMemoryCalls
 	if spec.Access == Read {
 		denied = slices.Concat(denied, attributeCalls)

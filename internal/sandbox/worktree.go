@@ -19,6 +19,8 @@ func gitOutside(folder string) string {
 	if dir == "" || err != nil {
 		return ""
 	}
+	// A worktree: its folder in the repository names the .git file here, and lies where git
+	// puts such folders.
 	if back := leadsTo(filepath.Join(real, "gitdir"), "", real); back != "" {
 		common := filepath.Dir(filepath.Dir(dir))
 		inside := filepath.Base(filepath.Dir(real)) == "worktrees" && isSame(common, filepath.Dir(filepath.Dir(real)))
@@ -28,6 +30,7 @@ func gitOutside(folder string) string {
 		}
 		return ""
 	}
+	// A submodule: its repository names this folder as its work tree.
 	if tree := worktreeOf(real); tree != "" && isSame(tree, folder) && isRepository(real) {
 		return dir
 	}
