@@ -25,10 +25,10 @@ func (l *Live) await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// leave ends a run that never began. Its input stays in the log, and is not told
-// to the model. It is not ended for those behind it before those before it are:
-// they look at these themselves. A run that an end of the daemon cut off stays in the
-// log as interrupted; one that was cancelled is finished.
+// leave ends a run that never began. Its input stays in the log. One that was cancelled is
+// finished, and no model is told its input; one that an end of the daemon cut off stays in
+// the log as interrupted, and the agent's next run is told it (REL-128). It is not ended
+// for those behind it before those before it are: they look at these themselves.
 func (s *Service) leave(conv *conversation, live *Live, ctx context.Context) activity.RunFinished {
 	result := activity.RunFinished{
 		Reason: activity.Aborted, Chain: []activity.Link{{Run: live.ID, Agent: live.Agent}},

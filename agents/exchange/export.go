@@ -32,6 +32,8 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 	}
 	var loss []Loss
 	switch d.Dialect {
+	// The very bytes: a file in the tool's own format needs no translation, which could
+	// only lose something.
 	case to:
 		out := &Exported{File: base(path), Data: slices.Clone(text)}
 		if t, ok := definition.ReadTree(path, string(text)); ok {
@@ -107,14 +109,18 @@ func (x *exporter) write() error {
 		return err
 	}
 	x.was = d
+	// What the original may do more than its import there is no news to whoever has the
+	// original already: close warns of it, and refuses only what is new.
 	x.ever = growth(d, definition.Parse(source(x.kept.file, x.kept.original("x"), x.to)))
 	front, err := splice(x.kept.file, x.kept.front, was, x.out)
 	if err != nil {
 		return err
 	}
+	// The losses of fresh are about tools alone: where that key stays as it was, nothing is lost.
 	if slices.ContainsFunc(changedKeys(was, x.out), func(key string) bool { return alike(key, "tools") }) {
 		x.loss = append(x.loss, loss...)
 	}
+	// A new name gets a new file; the same agent goes back into its own.
 	if x.Name == d.Name && x.kept.file != "" {
 		x.file = x.kept.file
 	}
@@ -192,12 +198,16 @@ func (x *exporter) close(force bool) (*Exported, error) {
 		return nil, fault.New(fault.Internal, "exchange.export",
 			"what was written of %s for %s cannot be read", x.Name, Title(x.to))
 	}
+	// The tool's own parser sees more keys than were written where a value broke out of its
+	// line. The original's are not among those that were written, and are known.
 	for _, k := range t.Root.Keys {
 		if _, written := x.out.get(definition.YAMLText(k.Name)); !written && !(x.back() && x.original(k.Name) != nil) {
 			return nil, fault.New(fault.Internal, "exchange.export",
 				"what was written of %s for %s has a key %s that nobody wrote", x.Name, Title(x.to), k.Name)
 		}
 	}
+	// The agent counts with what its tools cover: choose may have named a tool that gives it
+	// nothing new.
 	var found []more
 	for _, m := range growth(covering(x.Definition), d) {
 		if slices.Contains(x.ever, m) {

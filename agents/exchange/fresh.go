@@ -51,6 +51,8 @@ func fresh(d *definition.Definition, t *definition.Tree, to definition.Dialect, 
 			e.put("disable-model-invocation", "true")
 		}
 	}
+	// A key that restricts goes only to a tool that heeds it; close finds out what it leaves open
+	// for the others. Its own value counts more than one that was made.
 	for _, key := range restricting(d, t) {
 		if _, there := e.get(key); back || slices.Contains(honoured[to], key) {
 			if there {

@@ -202,6 +202,7 @@ func patterns(names []string) string {
 func (im *importer) tools() {
 	var lines []string
 	if im.Tools.Given {
+		// A name that our format would read as another tool, or as none, must not be written.
 		allow := slices.DeleteFunc(slices.Clone(im.Tools.Allow), func(name string) bool {
 			canonical, ok := definition.CanonicalTool(name)
 			if ok && canonical == name {
@@ -278,6 +279,8 @@ func (im *importer) close() (*Imported, error) {
 	if im.Model != "inherit" || len(im.FallbackModels) > 0 {
 		k.models = append([]string{im.Model}, im.FallbackModels...)
 	}
+	// The file gets the line ends of the original where those are all of one kind, so that
+	// what is kept of it, and the prompt, keep their bytes.
 	newline := "\n"
 	if n := strings.Count(k.front, "\r\n"); n > 0 && n == strings.Count(k.front, "\n") &&
 		n == strings.Count(k.front, "\r") {

@@ -176,6 +176,8 @@ func splice(file, front string, was, is entries) (string, error) {
 	}
 	at := t.Front.Start
 	for i, k := range t.Root.Keys {
+		// Whole lines are exchanged. What stands between two keys, such as a comment, belongs to
+		// the one above.
 		start := strings.LastIndexAny(text[:k.Start], "\r\n") + 1
 		end := t.Front.End
 		if i+1 < len(t.Root.Keys) {
@@ -193,6 +195,7 @@ func splice(file, front string, was, is entries) (string, error) {
 		at = end
 	}
 	b.WriteString(text[at:t.Front.End])
+	// Keys that the original did not have, in the order in which they were made.
 	write(func(entry) bool { return true })
 	spliced := b.String()
 

@@ -104,6 +104,8 @@ func choose(d *definition.Definition, to definition.Dialect) choice {
 	covered := make(map[string]bool)
 	for _, name := range natives(to) {
 		means := means[name]
+		// An entry must mean only what the agent can do already, with this tool or with others that
+		// cover it, and at least one tool that it has and that no entry before has covered.
 		fits := len(means) > 0 && !slices.ContainsFunc(means, func(tool string) bool { return !can(d, tool) })
 		if !fits || !slices.ContainsFunc(means, func(tool string) bool { return has(d, tool) && !covered[tool] }) {
 			continue

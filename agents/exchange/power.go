@@ -96,6 +96,7 @@ func gainsOfTools(from, to *definition.Definition, tell func(key, format string,
 			}
 		}
 	}
+	// What was denied must be denied still, or be out of reach of the list.
 	for _, denied := range nonEmpty(from.Tools.Deny) {
 		if slices.ContainsFunc(to.Tools.Deny, func(q string) bool { return covers(q, denied) }) {
 			continue
@@ -143,6 +144,7 @@ func asked(pattern string, d *definition.Definition) bool {
 		}
 		return true
 	}
+	// Without a list the agent has every tool, and so those of the pattern.
 	return deniedWhole(pattern, d)
 }
 

@@ -136,6 +136,7 @@ func meaningless(d *definition.Definition, t *definition.Tree, tools *definition
 		if start < tools.Start || end > tools.End {
 			continue
 		}
+		// A switch that is off allows nothing there either. In a list everything is on.
 		on := tools.Kind != definition.Mapping
 		for i, k := range tools.Keys {
 			on = on || (k.Start == start && strings.EqualFold(tools.Items[i].Text, "true"))

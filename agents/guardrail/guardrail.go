@@ -74,6 +74,7 @@ type Guard struct {
 // compiled or looked up on disk but the executable of a bare name.
 func New(g definition.Guard, c Config) *Guard {
 	guard := &Guard{Guard: g, config: c}
+	// Once for all: a guard judges again after each repair.
 	guard.schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return tool.CompileSchema(g.Schema, true) })
 	if g.Validator != "" {
 		guard.judge = guard.validator(g.Validator)
@@ -90,6 +91,7 @@ func (g *Guard) Judge(ctx context.Context, s Subject) (found []activity.GuardErr
 	if g.Schema != nil {
 		value, err := s.value()
 		if err != nil {
+			// Not broken: the model can answer again, with JSON.
 			return []activity.GuardError{{Message: err.Error()}}, false
 		}
 		schema, err := g.schema()
@@ -161,6 +163,7 @@ func expression(text string) func(context.Context, Subject) ([]activity.GuardErr
 		if err != nil {
 			return nil, fmt.Errorf("%s", fault.Message(err))
 		}
+		// A copy, since output is added and the subject is the caller's.
 		values := map[string]any{}
 		maps.Copy(values, s.Values)
 		var output any

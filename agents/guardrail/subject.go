@@ -21,6 +21,8 @@ func body(text string) string {
 	inner, opens := strings.CutPrefix(text, "```")
 	inner, closes := strings.CutSuffix(inner, "```")
 	language, code, more := strings.Cut(inner, "\n")
+	// Models put JSON into a fence even where they are asked for JSON alone. A language has no
+	// such signs: what has them is JSON that begins behind the fence.
 	if opens && closes && more && !strings.ContainsAny(strings.TrimSpace(language), " {[\"") {
 		return strings.TrimSpace(code)
 	}

@@ -32,6 +32,7 @@ func (g *Guard) builtin(name string) func(context.Context, Subject) ([]activity.
 	case name == "no-harmful-code":
 		return g.noHarmfulCode
 	}
+	// A name that is none of these has no number, so its validator fails each time.
 	digits, _ := strings.CutPrefix(strings.TrimSuffix(name, ")"), "max-length(")
 	most, err := strconv.Atoi(digits)
 	return func(_ context.Context, s Subject) ([]activity.GuardError, error) {
@@ -153,6 +154,7 @@ func (g *Guard) command(text string, bare bool) Validator {
 		defer cancel()
 		ended, err := g.config.Command(ctx, path, words, append([]byte(output), '\n'))
 		switch {
+		// The cause says whether it was the command's own time or the run's.
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:

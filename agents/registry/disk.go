@@ -258,6 +258,7 @@ func (r *Registry) keepGood(f, known *file) {
 	if usable, _ := known.good.Usable(); !usable || !halfWritten(f.now) {
 		return
 	}
+	// Found a second time: nobody is in the middle of writing it.
 	if known.now.Digest == f.now.Digest {
 		return
 	}

@@ -201,6 +201,8 @@ func (r *Registry) load(ctx context.Context, anyway bool) (*Snapshot, error) {
 	}
 	disk := make(map[string]*file, len(read))
 	last := r.head.Load()
+	// Faults are made anew with each look, so with one of them it is publish that finds out
+	// whether anything is different.
 	same := len(faults)+len(r.faults) == 0 && slices.Equal(r.places, last.places)
 	for i, f := range read {
 		same = same && f == wanted[i].known
@@ -262,6 +264,7 @@ func (r *Registry) Apply(ctx context.Context, changed, removed []string) (*Snaps
 	if err != nil {
 		return r.head.Load(), err
 	}
+	// From here on nothing can fail: r.disk and the snapshot change together.
 	changes := make([]change, 0, len(read))
 	for i, f := range read {
 		path := wanted[i].path

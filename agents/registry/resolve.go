@@ -132,6 +132,8 @@ func (r *Registry) amend(last *Snapshot, changes []change) *Snapshot {
 	}
 	dropped := make(map[*Entry]bool, len(touched))
 	var before []*Entry
+	// Files of the same names that did not change are decided anew, too: they may win now, or
+	// lose.
 	for name := range touched {
 		for e := range last.entriesOf(name) {
 			dropped[e] = true
@@ -148,6 +150,7 @@ func (r *Registry) amend(last *Snapshot, changes []change) *Snapshot {
 			claims = append(claims, claimOf(f, order))
 		}
 	}
+	// A system agent comes out again where the file that hid it is gone.
 	for _, c := range r.claimsOfSystem() {
 		if touched[c.entry.Definition.Name] {
 			claims = append(claims, c)

@@ -152,6 +152,7 @@ func newCorpus(sentences []sentence, agents int) corpus {
 				c.ids[key] = id
 				have, last = append(have, 0), append(last, -1)
 			}
+			// The sentence has it already: it counts once there, with more weight.
 			if at := int(last[id]); at >= begin {
 				all[at].weight += weight
 				return
@@ -177,6 +178,7 @@ func newCorpus(sentences []sentence, agents int) corpus {
 		v := all[begin:end]
 		length := c.weigh(v)
 		for _, w := range v {
+			// A feature that too many have was given no room.
 			if at := next[w.id]; at < c.from[w.id+1] {
 				c.posts[at] = posting{int32(i), w.weight / length}
 				next[w.id]++
@@ -200,6 +202,8 @@ func (c *corpus) rarityOf(n int32) float32 {
 func (c *corpus) weigh(v []weighed) float32 {
 	sum := 0.0
 	for i := range v {
+		// What no sentence has finds nothing, and yet counts for the length: a text that is mostly
+		// about other things is less like any of them.
 		rarity := c.rarityOf(0)
 		if v[i].id >= 0 {
 			rarity = c.rarity[v[i].id]
@@ -277,6 +281,8 @@ func (c *corpus) compare(text string) []similar {
 	}
 	for a, likes := range best {
 		sum, of, factor := 0.0, 0.0, 1.0
+		// An agent with few sentences is measured by those that it has: ten near ones it cannot
+		// have.
 		for i := range min(nearest, c.given[a]) {
 			if i < len(likes) {
 				sum += factor * likes[i] * likes[i]

@@ -70,6 +70,7 @@ func (x *Index) Overlaps(ctx context.Context) [][]Rival {
 			}
 		})
 		sentences.compare(a, rareAgents, func(b int, mine, other float64) { alike[b] += mine * other })
+		// Each pair is looked at once, and both get the other as a rival.
 		for b := a + 1; b < n; b++ {
 			triggers := 0.0
 			if shared[b] > 0 {
@@ -96,6 +97,7 @@ func (x *Index) overlap(a, b int, triggers, likeness float64) (Evidence, bool) {
 	nothingElse := len(one.Examples)+len(one.Triggers)+len(other.Examples)+len(other.Triggers) == 0
 	near := float64(min(one.Priority, other.Priority)) >= samePoints*float64(max(one.Priority, other.Priority))
 	switch {
+	// Examples that are clearly different tell two agents apart whatever their keywords.
 	case triggers >= sameTriggers && (!bothGive || likeness >= apart):
 		return ByTriggers, true
 	case bothGive && near && likeness >= sameSentences:

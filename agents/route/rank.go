@@ -118,6 +118,7 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 	a := Analysis{}
 	for _, p := range x.patterns {
 		matches, tried := match(ctx, p.re, input)
+		// ctx has ended, so no pattern behind this one would be tried either.
 		if !tried {
 			a.Partial = true
 			break
@@ -140,6 +141,7 @@ func (x *Index) Rank(ctx context.Context, input string) Analysis {
 			found[i].Matches = append(found[i].Matches, m)
 		}
 	}
+	// By the exact points: rounded ones would make ties that there are not.
 	first, second := leaders(found)
 	for i, c := range found {
 		if len(c.Matches) == 0 {
@@ -241,6 +243,7 @@ func confidence(score, points, likeness, rival, rivalLikeness float64) int {
 	if score <= 0 {
 		return 0
 	}
+	// Rules alone are never certain, and a rival with as many points halves what they say.
 	byRules := points / (points + 3) * max(0, 1-rival/(2*score))
 	byExamples := 0.0
 	if likeness > rivalLikeness {

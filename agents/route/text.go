@@ -80,6 +80,7 @@ func forms(word string) []string {
 		return append(out, stem+"ies", stem+"ied", word+"ing")
 	case last == 's' || last == 'x' || last == 'z' || strings.HasSuffix(word, "ch") || strings.HasSuffix(word, "sh"):
 		out = append(out, word+"es")
+	// stop, stopped: but not every such word doubles its end, so both spellings are kept.
 	case !isVowel(last) && isVowel(word[n-2]) && !isVowel(word[n-3]):
 		out = append(out, word+string(last)+"ed", word+string(last)+"ing")
 	}

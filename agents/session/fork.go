@@ -81,6 +81,8 @@ func (s *Store) build(id string, how opening) error {
 		err = log.Close()
 	}
 	second := filepath.Join(s.cfg.Dir, segmentName(forkPrefix+id, 2))
+	// A log whose disk failed meanwhile goes on in a second segment, which renaming the first
+	// would leave behind.
 	if err == nil && exists(s.cfg.Files, second) {
 		err = fault.New(fault.Unavailable, op,
 			"The session %s could not be written in one go: the disk failed meanwhile. Try again.", id)

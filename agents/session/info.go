@@ -164,6 +164,8 @@ func (t *totals) apply(e activity.Event) {
 			r.calls++
 		}
 	case activity.ErrorSeen:
+		// Nobody takes over any more, so the run waits for no successor. What others may hold
+		// is not changed.
 		if r := t.run(e.Run); r != nil && b.Code == givenUp && r.over && r.Passed != nil {
 			passed := *r.Passed
 			passed.Run = ""

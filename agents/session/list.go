@@ -66,6 +66,7 @@ type foundFiles struct {
 // many sessions is rougher than the next.
 func (s *Store) List() ([]Info, error) {
 	out := []Info{}
+	// Open sessions first: their totals are at hand and exact.
 	seen := map[string]bool{}
 	for _, session := range s.Live() {
 		seen[session.ID] = true

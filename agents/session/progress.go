@@ -228,6 +228,7 @@ func (p *progress) move(to activity.State, at time.Time) {
 func (p *progress) countAnswer(b activity.ModelFinished) {
 	u := b.Usage
 	p.finish, p.rough = b.Finish, ""
+	// As a run counts it: what was not counted, or cannot be, is estimated.
 	if u == (model.Usage{}) || u.InputTokens < 0 || u.OutputTokens < 0 || u.ThoughtTokens < 0 || u.CachedTokens < 0 {
 		u = model.Usage{InputTokens: max(p.asked, 0), TotalTokens: max(p.asked, 0)}
 		p.rough = b.Model

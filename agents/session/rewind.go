@@ -214,11 +214,13 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 			s.ID, live).
 			Because(fault.Busy, "run", live)
 	}
+	// Before anything is changed: a log that cannot be read leaves the session as it is.
 	if !warm {
 		if err := s.bring(toSeq, cold); err != nil {
 			return 0, err
 		}
 	}
+	// Before the event, which takes the open calls out of the contexts: they would never end.
 	for _, run := range begun {
 		s.abort(run)
 	}
@@ -235,6 +237,7 @@ func (s *Session) Rewind(toSeq uint64, files, left []string, kept []activity.Kep
 // contexts of agents were after those of the given events, for back.
 func (s *Session) bring(until uint64, after map[string]uint64) error {
 	past, brought := s.store.blank(s.ID), make(map[string]view)
+	// A context is taken when the first event behind its mark is about to be folded.
 	take := func(before uint64) {
 		for agent, seq := range after {
 			v := past.views[agent]

@@ -26,8 +26,7 @@ const maxDefaults = 100
 // Config says where a workspace's sessions lie.
 //
 // The functions are called from any goroutine and must not call back into the store
-// or the session; Fold and Mask run while the log's lock is held or an append
-// waits.
+// or the session; Mask runs while the log's lock is held or an append waits.
 type Config struct {
 	// Dir is the folder of the sessions' files: Root joined with [Key]. It is
 	// made, for its owner only, when the first session is opened. "" keeps
@@ -321,6 +320,7 @@ func (s *Store) load(id string, how opening) (_ *Session, err error) {
 		log.Append(activity.Origin{}, activity.Note{Level: "warning", Message: fmt.Sprintf(
 			"The last %d bytes of this session had not been wholly written and were cut.", found.Cut)}, 0)
 	}
+	// Runs that went on were another daemon's, and that one has ended: it would hold the lock.
 	session.interrupt()
 	session.resumePurge()
 	return session, nil

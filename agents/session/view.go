@@ -115,6 +115,7 @@ func (v *view) apply(e activity.Event) {
 	case activity.ModelFinished:
 		v.usage = b.Usage
 	case activity.ModelContent:
+		// An invalid answer stays in the log, and the model is not shown it again (spec 3.3).
 		if !b.Invalid {
 			v.reply(e.Origin, b)
 		}
@@ -128,6 +129,7 @@ func (v *view) apply(e activity.Event) {
 	case activity.ContextCompressed:
 		v.applyCompression(b)
 	case activity.ContextCleared:
+		// The epoch goes on, so that marks of before are known to be of another list.
 		*v = view{epoch: v.epoch + 1}
 	}
 }
@@ -304,6 +306,7 @@ func (v *view) move(b activity.ToolState) {
 	default:
 		c.result.Content, c.result.Error = string(b.State), b.State != activity.Success
 	}
+	// Another call of the same id may wait, and takes its place.
 	if delete(v.pending, id); v.twins {
 		v.pending = nil
 		v.seek()

@@ -84,6 +84,7 @@ func DisplayAddress(address string) string {
 // another server the connections to the old one are closed. Without a server, or with
 // an address that is none, the error is Invalid, with the reason config.
 func (b *Backend) connections() (*redis.Pool, error) {
+	// Without the lock, since it reads settings.
 	address := b.address()
 	if address == "" {
 		return nil, fault.New(fault.Invalid, "memory.redis",
@@ -152,6 +153,7 @@ func (b *Backend) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	// Who gave up, or had no more time, hears that, and not that the server failed.
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -231,6 +233,7 @@ func (b *Backend) Stores(ctx context.Context) ([]memory.Stored, error) {
 	for id, text := range texts {
 		stored := memory.Stored{ID: id}
 		var known about
+		// One that cannot be read is listed all the same, so that a person can see to it.
 		if json.Unmarshal([]byte(text), &known) != nil || known.Kind == "" {
 			stored.Problem = "it cannot be read: another program changed " + stores
 		} else if n, err := redis.Int(do(ctx, pool, "HLEN", (&store{id: id}).key("records"))); err != nil {

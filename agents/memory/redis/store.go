@@ -28,6 +28,8 @@ const parts = 6
 
 // perBlock is how many vectors lie side by side in one value: a query reads few large
 // values instead of one for each record. A record says in which slot its vector is.
+//
+// The scripts have the number, too.
 const perBlock = 256
 
 // A record is kept as its id, its slot, its words and its JSON, a line each. remove takes
@@ -90,8 +92,9 @@ redis.call('HDEL', ARGV[2], ARGV[3])
 return 1
 `)
 
-// withWords returns up to ARGV[1] keys: of the records with most of the words that follow,
-// where a word that a thousand records have tells nothing, and else the newest.
+// withWords returns keys: up to ARGV[1] of the records with most of the words that follow,
+// where a word that more than a thousand records have tells nothing; where no word finds
+// any, those of the hundred newest records.
 var withWords = redis.NewScript(parts, `
 local has, keys = {}, {}
 for i = 2, #ARGV do
@@ -245,6 +248,7 @@ func (s *store) nearest(ctx context.Context, q memory.Query) ([]memory.Match, er
 		return nil, err
 	}
 	var names []string
+	// Slots that are free keep their places, so both together say how far the blocks go.
 	for block := range (used + free + perBlock - 1) / perBlock {
 		names = append(names, s.key("vectors:")+strconv.Itoa(block))
 	}

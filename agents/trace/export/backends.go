@@ -55,6 +55,7 @@ func (t *Tracer) pass(backend string, s *session, b *batch) {
 		delete(t.failed, backend) // the next failure is told again
 		t.mu.Unlock()
 	}
+	// What fails because the daemon ends is told to nobody.
 	if err == nil || t.ctx.Err() != nil {
 		return
 	}
@@ -165,6 +166,7 @@ func (t *Tracer) post(backend string, body []byte) error {
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	// A redirect is an error as well: keys go to no other host.
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s answered %s", req.URL.Host, resp.Status)
 	}

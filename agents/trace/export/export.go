@@ -52,6 +52,8 @@ func (o Options) Over(t *definition.Tracing) Options {
 	if t.Backend != "" {
 		o.Backend = t.Backend
 	}
+	// A project's backend is one of this machine (definition takes no other from it), so what is
+	// sent away is sent because the person has chosen it.
 	lowers := t.Project && (o.Backend == "otlp" || o.Backend == "langsmith")
 	if t.Enabled != nil {
 		o.Enabled = *t.Enabled && (o.Enabled || !lowers)
@@ -247,6 +249,7 @@ func (t *Tracer) follow(s *session) {
 			s.after = entry.Seq
 			t.take(s, entry, out)
 		}
+		// The log has ended, or no traced run goes on: what was gathered is passed on now.
 		over := (!ok && !waited) || t.idle(s)
 		for name, b := range out {
 			if over || waited || len(b.moments) >= sendMost || t.Now().Sub(began) >= sendEvery || name == "console" {

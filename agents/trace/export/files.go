@@ -78,6 +78,7 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 		return err
 	}
 	data := append(text.Bytes(), closing...)
+	// A new file, or one with nothing in it.
 	if end < int64(len("[")+len(closing)) {
 		data[0] = '[' // in place of the comma
 		_, err = f.WriteAt(data, 0)
