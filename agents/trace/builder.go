@@ -88,6 +88,7 @@ func (b *Builder) Add(e activity.Event) []Moment {
 		b.runs, b.calls, b.asked, b.after = make(map[string]*openRun), make(map[string]*Span), make(map[string]*Span),
 			make(map[string]uint64)
 	}
+	// While an event is taken, now is the time of the one before it.
 	b.take(b.run(e), e)
 	b.now = e.Time
 	return b.out
@@ -112,6 +113,7 @@ func (b *Builder) run(e activity.Event) *openRun {
 	r := new(openRun)
 	b.runs[e.Run] = r
 	r.span = b.begin(r, e, Run, e.Agent)
+	// endAll ends the children, of which the run's own span is none.
 	r.children = nil
 	if _, first := e.Body.(activity.RunStarted); !first {
 		r.span.ID-- // the event may begin a span of its own
@@ -226,6 +228,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			b.startAside(r, e, body)
 			return
 		}
+		// A question without an answer ended with the event before this one, at the
+		// latest.
 		b.end(r, r.model, b.now, "no answer")
 		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
 		if len(r.told) > 0 {
@@ -238,6 +242,7 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 	case activity.Retry:
 		if body.Of == "model" {
 			failed := r.model
+			// With several open it is not known which of them is tried again.
 			if failed == nil && len(r.asides) == 1 {
 				failed = r.asides[0].Span
 			}
@@ -274,6 +279,7 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			s.Parent = call.ID
 		}
 	case activity.RunState:
+		// A later daemon tells it, so the run ended with the event before.
 		if body.To == activity.Interrupted {
 			b.endAll(r, b.now, "interrupted")
 		}

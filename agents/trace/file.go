@@ -125,6 +125,7 @@ func Events(session string, spans []*Span, content bool) []FileEvent {
 			list = append(list, one)
 		}
 	}
+	// Much happens within one millisecond; there the order of the log counts.
 	slices.SortStableFunc(list, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.seq, b.seq))
 	})

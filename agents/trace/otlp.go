@@ -138,6 +138,7 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 			add("gen_ai.response.time_to_first_chunk", s.FirstToken.Seconds())
 		}
 		s.usage(add)
+		// The details of a model are told above, by the names that the conventions have.
 		details = nil
 	case Tool:
 		out.Name = "execute_tool " + s.Name
@@ -157,6 +158,8 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 	}
 	if s.Error != "" {
 		message := s.failure(content)
+		// An error's type is to be one of few: that of a tool is a code, any other error
+		// a sentence.
 		kind := message
 		if s.Kind != Tool {
 			kind = string(s.Kind)

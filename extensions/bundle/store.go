@@ -159,6 +159,8 @@ func (s *Store) List(ctx context.Context, project string) ([]Listed, error) {
 		}
 	}
 	add(s.Dir(), "")
+	// Where the project is the person's home, its folder is the one that was read
+	// already.
 	if project != "" && !inside(project, ".gemini/extensions", s.Dir()) {
 		add(filepath.Join(project, ".gemini", "extensions"), project)
 	}

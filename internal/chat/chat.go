@@ -82,7 +82,8 @@ type Completion struct {
 // Status is the line at the bottom. What is empty is left out. All of it is shown as
 // text.
 type Status struct {
-	// The approval mode.
+	// Mode is the approval mode, Branch the one that git has checked out, and Sandbox
+	// says in words which wall commands run behind.
 	Agent, Model, Mode, Branch, Sandbox string
 	Trust                               string // of the folder, where it is not trusted
 }
@@ -116,6 +117,7 @@ type Chat struct {
 	done  chan struct{} // closed when the chat has ended
 
 	asking sync.Mutex // held by the question that is open
+	// Apart from asking, which is held as long as a question is open.
 	behind sync.Mutex
 	waits  int // questions that wait for asking; guarded by behind
 }
@@ -236,7 +238,8 @@ func (c *Chat) Quit(last string) { c.tell(quitMsg{last}) }
 
 // Suspend leaves the terminal to a program, such as the person's editor, until it
 // has ended. It waits for the program, which reads and writes the terminal itself, and
-// returns its error. It must not be called on the goroutine of Config's functions.
+// returns its error. It must not be called on the goroutine of Config's functions. run
+// gets Config's In and Out; nil for one that is no file.
 func (c *Chat) Suspend(run func(in, out *os.File) error) error {
 	done := make(chan error, 1)
 	c.tell(execMsg{run, done})

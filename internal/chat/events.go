@@ -141,7 +141,8 @@ func (m *screen) endText() {
 	}
 }
 
-// endRun ends all that goes on.
+// endRun ends all that goes on. A call whose end was not told is whole as well, and is
+// marked as such.
 func (m *screen) endRun() {
 	for _, i := range m.items[m.shown:] {
 		i.whole = true
@@ -209,6 +210,7 @@ func (m *screen) call(e Event, b activity.ToolState) {
 		m.close(i)
 	case activity.Failed, activity.Cancelled:
 		if b.Error != nil {
+			// That a command printed nothing tells nobody why it failed.
 			i.text = strings.NewReplacer("\nStdout: (empty)", "", "\nStderr: (empty)", "").Replace(b.Error.Message)
 		}
 		m.close(i)

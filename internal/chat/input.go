@@ -18,6 +18,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 			return m.flush()
 		}
 		return nil
+	// Until a question takes keys, this one is what was being typed.
 	case k.String() == "ctrl+o" && (m.dialog == nil || m.dialog.armed):
 		m.pager = newPager(m)
 		return nil
@@ -128,6 +129,7 @@ func (m *screen) submit() tea.Cmd {
 // takes none, nor one that does not take keys yet.
 func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 	text := strings.ReplaceAll(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\r", "\n")
+	// One key is an answer, so pasted text could be one by accident.
 	if m.pager != nil || (m.dialog != nil && m.dialog.kind == choosing) {
 		return nil
 	}
@@ -147,7 +149,7 @@ func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 // at counts back from the draft, which is 0; lines has the oldest first.
 type history struct {
 	lines []string
-	at    int // behind the end: none is looked at; counted from the end
+	at    int // from the end; 0 = the draft
 	draft string
 }
 

@@ -81,6 +81,7 @@ func (i *item) lines(m *screen, columns int, open bool) []string {
 	case saidItem:
 		return indent(wrap(paint(bold, clean(i.text)), columns-2), paint("1;36", "› "), "  ")
 	case answerItem:
+		// Longer lines are hard to read, however wide the terminal is.
 		return markdown(m.parser, i.text, min(columns, 120))
 	case thoughtItem:
 		return i.thoughts(columns, open)
@@ -156,6 +157,7 @@ func (i *item) mark(m *screen) string {
 		return paint(good, "✓")
 	case i.state == activity.Failed, i.state == activity.Cancelled:
 		return paint(bad, "✗")
+	// The run ended, and this call's end was never told.
 	case i.whole:
 		return paint(dim, "·")
 	case i.state == activity.AwaitingApproval:
@@ -172,6 +174,7 @@ func (i *item) mark(m *screen) string {
 func (i *item) below(columns int, open bool) []string {
 	text, most := strings.TrimRight(clean(i.text), "\n"), foldedOutput
 	painted := func(line string) string { return paint(dim, line) }
+	// The person has read the change in the question about it.
 	if i.seen && !open {
 		return nil
 	}

@@ -29,6 +29,7 @@ func markdown(p parser.Parser, source string, columns int) []string {
 	data := []byte(clean(source))
 	w := &writer{source: data}
 	lines := w.blocks(p.Parse(text.NewReader(data)), columns)
+	// A blank line in front of the next item is the screen's to put (spaced).
 	for len(lines) > 0 && strings.TrimSpace(ansi.Strip(lines[len(lines)-1])) == "" {
 		lines = lines[:len(lines)-1]
 	}

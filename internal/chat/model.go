@@ -202,6 +202,7 @@ func (m *screen) open(d *dialog) tea.Cmd {
 	if d.body != "" {
 		m.add(&item{kind: askedItem, text: d.body})
 	}
+	// The person may have pressed a key a moment ago, so the wait begins now.
 	d.quiet = m.now()
 	d.area = newArea()
 	d.area.SetWidth(m.width - 4)
@@ -232,6 +233,7 @@ func (m *screen) countWaiting() {
 			waiting++
 		}
 	}
+	// It never falls while a step is open: a number that jumps is no help to decide by.
 	m.dialog.more = max(m.dialog.more, waiting-1)
 }
 
@@ -258,6 +260,7 @@ func (s *suspended) Run() error { return s.run(s.in, s.out) }
 
 // exec leaves the terminal to a program.
 func (m *screen) exec(e execMsg) tea.Cmd {
+	// What is no file stays nil: Suspend says so.
 	in, _ := m.chat.config.In.(*os.File)
 	out, _ := m.chat.config.Out.(*os.File)
 	return tea.Exec(&suspended{e.run, in, out}, func(err error) tea.Msg {
@@ -344,6 +347,7 @@ func (m *screen) forget() {
 		n++
 	}
 	if n > 0 {
+		// The list is copied, so that the memory of the old one can be freed.
 		m.items = append([]*item(nil), m.items[n:]...)
 		m.shown -= n
 	}

@@ -26,6 +26,8 @@ type Question struct {
 // question is open, without an end of its own: questions are answered or withdrawn.
 func (c *Chat) Ask(more int) *Question {
 	c.count(1)
+	// Those that wait for the lock are counted, so that the open one can say how many
+	// follow.
 	c.asking.Lock()
 	c.count(-1)
 	c.tell(holdMsg(1))
@@ -119,6 +121,8 @@ func (q *Question) ask(ctx context.Context, d *dialog) reply {
 			return r
 		default:
 		}
+		// An answer between the end of ctx and this message is dropped: the run does not
+		// wait for it any more.
 		q.c.tell(closeMsg{d, "(withdrawn)"})
 	}
 	return reply{chosen: Dismissed}
@@ -262,6 +266,7 @@ func (m *screen) refuse() tea.Cmd {
 
 // choose answers with an option.
 func (m *screen) choose(o Option) tea.Cmd {
+	// The place is that in the whole list; what is searched shows some of it.
 	at := slices.Index(m.dialog.options, o)
 	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
 }

@@ -286,7 +286,8 @@ func newArea() textarea.Model {
 		}
 		return "  "
 	})
-	// Enter sends; a line end is typed with another key (see screen.key).
+	// Enter sends the line before it comes here (screen.key). In a text that a question
+	// has edited it ends a line.
 	area.KeyMap.InsertNewline.SetKeys("enter", "ctrl+j", "alt+enter", "shift+enter")
 	return area
 }
@@ -295,6 +296,7 @@ func newArea() textarea.Model {
 func (m *screen) heightOf(area *textarea.Model) int {
 	lines := 0
 	for line := range strings.SplitSeq(area.Value(), "\n") {
+		// A line that wraps takes more than one.
 		lines += 1 + ansi.StringWidth(line)/max(area.Width(), 1)
 	}
 	return min(lines, max(m.height/3, 3))

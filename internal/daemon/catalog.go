@@ -32,6 +32,7 @@ type folders struct {
 func (f *folders) set(list []workspace.Folder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// The first list is no change: nobody waits for moved yet.
 	if f.moved == nil {
 		f.moved = make(chan struct{}, 1)
 	} else {
@@ -40,6 +41,8 @@ func (f *folders) set(list []workspace.Folder) {
 		default: // it is known already
 		}
 	}
+	// Who asks from now on waits for the agents of the new list; who waits already goes
+	// on.
 	if f.current == nil || closed(f.current) {
 		f.current = make(chan struct{})
 	}
@@ -76,7 +79,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// paths returns the folders, canonical.
+// paths returns the folders, canonical. The list is the caller's, who may append to it.
 func (f *folders) paths() []string {
 	list, _ := f.get()
 	paths := make([]string, 0, len(list))
@@ -252,6 +255,8 @@ func (b *daemon) takeChanges(ctx context.Context, watcher *workspace.Watcher, ba
 			b.completeTrust(ctx, list)
 			next = func() (*registry.Snapshot, error) {
 				defer b.folders.catalogReached(list)
+				// The agents are checked again only where other servers can be named in
+				// them.
 				if s, err := b.registry.SetPlaces(ctx, b.places(list)); err != nil || !b.serversMoved() {
 					return s, err
 				}
@@ -302,8 +307,10 @@ func (b *daemon) reread(ctx context.Context, paths ...string) {
 // which agents there are. The error is ctx's.
 func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
+	// At the end, since it asks for the servers that the new trust and settings describe.
 	defer b.mcp.Refresh()
 	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
+	// What trust lets count is known before the settings below are read.
 	if slices.Contains(all, b.trustFile()) {
 		b.tellProblems()
 		if b.trustMoved() {
@@ -315,6 +322,7 @@ func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.S
 			}
 		}
 	}
+	// Bundles bring agents and servers, so both are looked at where other bundles count.
 	if b.bundlesMoved() || slices.Contains(all, b.Bundles().File()) {
 		b.tellProblems()
 		list, _ := b.folders.get()
@@ -338,6 +346,8 @@ func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.S
 	if slices.ContainsFunc(all, func(path string) bool { return filepath.Base(path) == filepath.Base(workspace.ProjectSettings) }) {
 		b.tellProblems()
 		moved := b.serversMoved()
+		// Both are asked whatever the other says, since each keeps what it found for the
+		// next time.
 		if b.setTable(b.settingsOf(b.first).table) || moved {
 			if _, err := b.registry.Reparse(ctx); err != nil {
 				return nil, err
@@ -435,6 +445,7 @@ func (b *daemon) relyOn(changed string) {
 		b.mu.Lock()
 		_, known := b.relied[folder]
 		b.mu.Unlock()
+		// standing reads files, so it is asked without the lock.
 		if _, inside := workspace.Below(changed, folder); known && (changed == "" || !inside) {
 			continue
 		}

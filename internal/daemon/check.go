@@ -38,6 +38,7 @@ func (c Config) Check(ctx context.Context, folder string) Access {
 	if want.onVertex {
 		a.Variable = "GOOGLE_VERTEX_BASE_URL"
 	}
+	// A base URL that is wrong is told by itself, so the account is tried without it.
 	if err == nil {
 		a.Err = b.try(want, "")
 	} else {

@@ -11,7 +11,8 @@ import (
 	"github.com/agentls/agentls/workspace"
 )
 
-// values returns all settings that hold in a folder.
+// values returns all settings that hold in a folder. It is shared and must not be
+// changed.
 func (b *daemon) values(folder string) *workspace.Settings { return b.settingsOf(folder).values }
 
 // setValue changes a setting in the file of a scope, and has it count at once. raw is

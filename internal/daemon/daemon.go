@@ -291,6 +291,7 @@ func (c Config) build(ctx context.Context, site handlers.Site, answered <-chan s
 		end()
 		b.work.Wait()
 		b.closeClient()
+		// An orderly end is no crash, however early it comes.
 		if b.starts != nil {
 			b.starts.ready()
 		}
@@ -311,6 +312,7 @@ func (c Config) newDaemon(ctx context.Context, site handlers.Site) *daemon {
 	if len(site.Folders) > 0 {
 		b.first = site.Folders[0].Canonical
 	}
+	// A process id comes again, so a part of the name is random.
 	b.shownIn = filepath.Join(b.scratchFolder(), strconv.Itoa(os.Getpid())+"-"+rand.Text()[:8])
 	return b
 }

@@ -81,7 +81,8 @@ func (b *daemon) addBundles(all *workspace.Settings, bundles []*bundle.Bundle, f
 	return bundled
 }
 
-// excludeTools takes the tools away that bundles want no agent to have.
+// excludeTools takes the tools away that bundles want no agent to have. It comes after
+// translate, whose lists it adds to.
 func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 	for _, of := range bundles {
 		for _, text := range of.ExcludeTools() {
@@ -94,7 +95,8 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 
 // addHooks adds the hooks of bundles behind those of the settings, but for those that
 // the person has switched off.
-// Variables of the bundle count before those of the environment.
+// Variables of the bundle count before those of the environment. It comes after
+// readHooks, which says what is switched off.
 func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder string) {
 	for _, of := range bundles {
 		raw := of.Hooks(folder)
@@ -120,6 +122,7 @@ func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder st
 			if slices.Contains(off, d.Name) || slices.Contains(s.hooksOff, d.Name) {
 				continue
 			}
+			// The next hook uses variables as well, so append must not write behind them.
 			d.Env = append(variables[:len(variables):len(variables)], d.Env...)
 			s.hooks = append(s.hooks, describedHook{Described: d, raw: raw, origin: origin, bundle: of.Folder})
 			if d.Problem != "" {
@@ -188,7 +191,7 @@ func (b *daemon) bundlesMoved() bool {
 // bundleProblems says which bundles of a folder take no effect, and what to do.
 //
 // Bundles that wait for an approval are named in one sentence, so that many of them are
-// one problem.
+// one problem. It reads the bundles from disk.
 func (b *daemon) bundleProblems(folder string) []string {
 	all, err := b.listBundles(b.ctx, folder)
 	var problems, waiting []string

@@ -73,6 +73,7 @@ func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 			}
 		}
 	}
+	// Settings give the person's section first; a project's are run first.
 	for _, list := range slices.Backward(kept) {
 		for _, h := range list {
 			if i := slices.IndexFunc(s.hooks, h.same); i >= 0 {
@@ -118,6 +119,7 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 	var brings []workspace.TrustItem
 	var active []*bundle.Bundle
 	hooks := b.settingsOf(folder).hooks
+	// Bundles are read from disk, so they are where one brings a hook of this event.
 	if slices.ContainsFunc(hooks, func(h describedHook) bool { return h.Event == event && h.bundle != "" }) {
 		active = b.activeBundles(ctx, folder)
 	}
@@ -137,6 +139,8 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 			list = append(list, h.Described)
 			continue
 		}
+		// What the folder brings is read from disk, and only where a hook of its own has
+		// this event.
 		if brings == nil {
 			brings = workspace.ReadHooks(ctx, folder)
 		}

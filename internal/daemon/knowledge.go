@@ -31,6 +31,7 @@ func (b *daemon) newInstalled() definition.Installed {
 		},
 		Retired: func(name string) (string, bool) {
 			successor, retired := b.table.Successor(name)
+			// Who wrote an alias is told an alias.
 			if len(successor.Aliases) > 0 && !strings.HasPrefix(name, "gemini-") {
 				return successor.Aliases[0], retired
 			}
@@ -118,7 +119,7 @@ func executable(folder, path string) bool {
 // servers returns the MCP servers that agents of a folder can name. The person's
 // own agents, of folder "", run in every folder of the workspace.
 // described are those of a folder that is not trusted: they may be named, and do not
-// start.
+// start. The list is the caller's.
 func (b *daemon) servers(folder string) []language.Server {
 	list := b.settingsOf(folder).servers
 	if folder != "" {

@@ -51,6 +51,8 @@ func cleanMappings(smaps io.Reader, file string) (found []mapping) {
 			}
 			continue
 		}
+		// Lines with a size belong to the mapping. Those without come behind Swap, when
+		// it is judged already, or begin the next.
 		if ours = ours && bytes.Contains(line, []byte(" kB")); ours || !bytes.HasSuffix(line, []byte(" "+file)) {
 			continue
 		}

@@ -104,6 +104,7 @@ func (b *daemon) provider(id string) (model.Model, *model.Retries, error) {
 		return b.Model, nil, nil
 	}
 	want, err := b.account()
+	// A missing key is told afterwards: getting one would not help with this model.
 	if want.url == "" && b.table.Describe(id).Window == 0 {
 		return nil, nil, foreign // who serves at an address of their own may call models otherwise
 	}

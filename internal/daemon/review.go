@@ -71,6 +71,7 @@ func (r reviews) Pending(ctx context.Context, folder string) ([]handlers.Pending
 	for _, item := range active.Items {
 		item = item.Under(basis.rel)
 		digest, known := basis.items[item.Name]
+		// An agent file that was only renamed stays approved.
 		if digest == item.Digest || (item.Kind == workspace.AgentItem && basis.holds(item.Name, item.Digest)) {
 			continue
 		}
@@ -357,7 +358,9 @@ func (b *daemon) readAgain(ctx context.Context, root string, items []workspace.T
 	b.reread(ctx, paths...)
 }
 
-// standing says in one word how far a folder is trusted: another word is a change.
+// standing says in one word how far a folder is trusted: another word is a change. The
+// word is "" for a folder that is not trusted, and else has what the record approves, so
+// that another approval is a change, too.
 func (b *daemon) standing(folder string) string {
 	if !b.trusted(folder) {
 		return ""

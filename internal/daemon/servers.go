@@ -89,6 +89,8 @@ func (b *daemon) serversOf(folder string) []mcp.Server {
 		}
 	}
 	var brings []workspace.TrustItem
+	// What the folder brings is read from disk, and only where a server is the folder's
+	// own.
 	if slices.ContainsFunc(slices.Collect(maps.Values(all)),
 		func(r settings.Raw) bool { return r.Origin.Scope == settings.ProjectScope }) {
 		brings = workspace.ReadServers(b.ctx, folder)

@@ -87,6 +87,7 @@ func (b *daemon) settingsOf(folder string) *folderSettings {
 		all.Tracing = settings.Tracing{}
 	}
 	bundles := b.activeBundles(b.ctx, folder)
+	// Before translate, which names all servers to agents.
 	bundled := b.addBundles(all, bundles, folder)
 	s := b.translate(all, folder)
 	s.bundles, s.bundled = bundles, bundled

@@ -133,6 +133,8 @@ func looking(text []byte) []place {
 		trigger := []byte(l.trigger)
 		for at := bytes.Index(text, trigger); at >= 0; {
 			after := 0
+			// Behind a private key a word begins anew, since a marker takes the key's
+			// place.
 			if _, ok := slices.BinarySearch(keys, at); ok {
 				after = at
 			}

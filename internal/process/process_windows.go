@@ -22,10 +22,12 @@ func Seal() {}
 // Isolate does nothing here.
 func Isolate(*exec.Cmd) {}
 
+// role is as on Unix. There are no containers here, so nothing asks for it.
 type role bool
 
 const leader, container role = false, true
 
+// ownSession says nothing here: there are no sessions.
 func ownSession() *syscall.SysProcAttr { return nil }
 
 // groups are the processes that a call has running; their children are not

@@ -65,6 +65,7 @@ func (a *answer) add(resp *genai.GenerateContentResponse, data []byte, emit func
 	if resp.ResponseID != "" {
 		a.id = resp.ResponseID
 	}
+	// A refused prompt has no candidate, so its reason is read before these.
 	if f := resp.PromptFeedback; f != nil && f.BlockReason != "" {
 		a.refused, a.message = string(f.BlockReason), f.BlockReasonMessage
 		a.rate(f.SafetyRatings)
@@ -107,6 +108,7 @@ func (a *answer) content(c *genai.Content, raw []json.RawMessage, emit func(mode
 			}
 			continue
 		}
+		// genai yielded fewer parts than there are: nothing tells which are missing.
 		if len(parts) == 0 {
 			return nil
 		}
@@ -187,7 +189,8 @@ func (a *answer) think(subject, text string, emit func(model.Chunk) error) error
 	return emit(model.Chunk{Thought: text, Subject: subject})
 }
 
-// flush lets out what the thoughts hold back; then they are over.
+// flush lets out what the thoughts hold back; then they are over. A call or another kind
+// of part shows that no more of a heading comes.
 func (a *answer) flush(emit func(model.Chunk) error) error {
 	return a.thoughts.end(func(subject, text string) error { return a.think(subject, text, emit) })
 }
@@ -226,9 +229,8 @@ func (a *answer) rate(ratings []*genai.SafetyRating) {
 	}
 }
 
-// result returns the answer. It is called once, when the answer is whole. The error is
-// a *[model.Error]. Counts that cannot be ones are left out, so that nobody pays by
-// them.
+// result returns the answer. It is called once, when the answer is whole. Counts that
+// cannot be ones are left out, so that nobody pays by them.
 func (a *answer) result() *model.Answer {
 	a.seal()
 	out := &model.Answer{
@@ -278,6 +280,7 @@ func (a *answer) classify(out *model.Answer) {
 		out.Finish = model.Malformed
 	default:
 		out.Finish = model.Other
+		// All reasons about images are refusals, also those that genai has no name for.
 		if strings.HasPrefix(reason, "IMAGE_") {
 			blocked(reason)
 		}
@@ -298,7 +301,8 @@ func (a *answer) says() bool {
 }
 
 // count takes the counts of a chunk. They grow along a stream, and the last
-// chunk may lack some that an earlier one had. The largest of each counts.
+// chunk may lack some that an earlier one had. The largest of each counts. Chunks without
+// counts change nothing.
 func (a *answer) count(data json.RawMessage) {
 	if data == nil {
 		return
@@ -313,6 +317,7 @@ func (a *answer) count(data json.RawMessage) {
 	a.usage.OutputTokens = max(a.usage.OutputTokens, u.OutputTokens)
 	a.usage.CachedTokens = max(a.usage.CachedTokens, u.CachedTokens)
 	a.usage.ThoughtTokens = max(a.usage.ThoughtTokens, u.ThoughtTokens)
+	// A chunk may leave the total out, or tell less than its parts come to.
 	a.usage.TotalTokens = max(a.usage.TotalTokens, u.TotalTokens,
 		a.usage.InputTokens+a.usage.OutputTokens+a.usage.ThoughtTokens)
 }

@@ -62,7 +62,8 @@ func (c *cache) contents(messages []model.Message, e model.Entry) ([]byte, error
 
 // take returns a history that is the beginning of a conversation, all of it at
 // best. The caller has it alone until it puts it back. signs tells the two forms apart
-// in which calls of other models are written.
+// in which calls of other models are written. The comparisons are made with the lock
+// held: they cost next to nothing ([sameMessage]).
 func (c *cache) take(messages []model.Message, signs bool) *history {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,9 +157,6 @@ func keep(m model.Message) model.Message {
 	}
 	return m
 }
-
-// The comparisons are of all that is encoded. They cost next to nothing where
-// texts and bytes are the same memory, as those of a conversation are.
 
 // sameMessage reports whether two messages are encoded the same. The comparisons are of all that is
 // encoded. They cost next to nothing where texts and bytes are the same memory, as those of a

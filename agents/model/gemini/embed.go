@@ -35,6 +35,7 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 		n := int32(req.Dimension)
 		config.OutputDimensionality = &n
 	}
+	// A vector comes in one piece, so the time for headers is that for all of it.
 	within, cancel := context.WithTimeout(ctx, c.config.HeaderTimeout)
 	defer cancel()
 	defer func() { // genai asserts types of what a server sends
@@ -68,6 +69,7 @@ func (c *Client) embeddingError(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if api, ok := errors.AsType[genai.APIError](err); ok {
+		// Nothing else of such an answer is kept: neither its headers nor its body.
 		return c.refusal(&call{status: api.Code}, api)
 	}
 	if login, ok := errors.AsType[*model.Error](err); ok {

@@ -25,8 +25,8 @@ const maxMessage = 2000
 // shorter ones would spoil every message, and protect nothing.
 const minSecret = 6
 
-// secrets replaces the key, and what a base URL may hold of the sort, in texts. In URLs
-// values are escaped, so both forms are replaced.
+// secrets returns a replacer of the key, and of what a base URL may hold of the sort (a
+// password, values of its query). In URLs values are escaped, so both forms are replaced.
 func secrets(key string, base *url.URL) *strings.Replacer {
 	var pairs []string
 	if len(key) >= minSecret {
@@ -118,6 +118,7 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 		return &model.Error{Class: model.Fatal, Message: c.clean(k.bodyErr.Error()), Err: c.below(k.bodyErr)}
 	case k.transport != nil:
 		return c.connectionError(k.transport)
+	// No connection failed and no status came: genai refused the request by itself.
 	case k.status == 0 && err != nil:
 		return &model.Error{Class: model.Fatal, Message: "the request cannot be made: " +
 			c.clean(err.Error()), Err: c.below(err)}
@@ -125,6 +126,8 @@ func (c *Client) failure(k *call, err, cause error) *model.Error {
 		return &model.Error{Class: model.Cut, Message: "the answer was cut: " + c.clean(err.Error()), Err: c.below(err)}
 	case k.incomplete:
 		return &model.Error{Class: model.Cut, Message: "the answer was cut in the middle of a chunk"}
+	// A login page of a proxy, for example: its first line says more than that the answer
+	// was cut.
 	case !k.began && k.stray != "":
 		return &model.Error{Class: model.Cut, Message: "the answer is not one of the Gemini API; it begins: " +
 			c.clean(k.stray)}
@@ -146,6 +149,7 @@ func (k *call) errorStatus() int {
 func (c *Client) connectionError(err error) *model.Error {
 	e := &model.Error{Class: model.Busy, Err: c.below(err)}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
+		// Its text begins with the method and the whole URL, which no person needs.
 		err = ue.Err
 	}
 	e.Message = "the model cannot be reached: " + c.clean(err.Error())
@@ -255,6 +259,7 @@ func classOf(status int, message string, details []detail) model.Class {
 	switch {
 	case status == http.StatusUnauthorized:
 		return model.Unauthorized
+	// The API answers a wrong key with 400.
 	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
 		return model.Unauthorized
 	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") ||
@@ -290,6 +295,7 @@ func exhaustedQuota(message string, details []detail, wait time.Duration) string
 	if limitZero.MatchString(message) {
 		return noCredit
 	}
+	// told: a detail says when to ask again, or that the quota is one of a minute.
 	told := false
 	for _, d := range details {
 		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") ||
@@ -336,7 +342,7 @@ func (d *detail) limits() []string {
 }
 
 // perModel reports whether all quotas of which an error tells are of one model. Then
-// another model may be asked at once.
+// another model may be asked at once. It is false where an error names no quota.
 func perModel(details []detail) bool {
 	all := false
 	for _, d := range details {

@@ -162,6 +162,7 @@ func New(config Config) (*Client, error) {
 		return nil, fault.New(fault.Invalid, "gemini.new", "the API key has characters that no key has; copy it again").
 			Because(fault.AuthRequired)
 	}
+	// The setting that the error below tells the person to correct.
 	variable := "GOOGLE_GEMINI_BASE_URL"
 	if config.Vertex != nil {
 		variable = "GOOGLE_VERTEX_BASE_URL"
@@ -278,6 +279,7 @@ func (c *Client) api(ctx context.Context) (*genai.Models, error) {
 				config.Project, config.Location = v.Project, v.Location
 			}
 		}
+		// The client outlives the call that makes it.
 		client, err := genai.NewClient(context.WithoutCancel(ctx), config)
 		if err != nil {
 			// genai prints its whole config, the key included.
@@ -322,7 +324,8 @@ func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 	}
 }
 
-// generation is one call of Generate. It is on one goroutine.
+// generation is one call of Generate. It is on one goroutine. answer and call are made
+// anew for each, and shared with nobody.
 type generation struct {
 	client   *Client
 	yield    func(model.Chunk, error) bool
@@ -339,6 +342,7 @@ type generation struct {
 func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
 	c := g.client
 	g.answer.search = req.Options.Search
+	// The id becomes a piece of the URL's path, which dots must not lead out of.
 	if !modelChars.MatchString(req.Model) || strings.Contains(req.Model, "..") {
 		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
 	}
@@ -348,6 +352,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
 	}
 	tail, cached := c.cache.tail(req)
+	// genai would go on asking by itself, and no run would count those requests.
 	config := &genai.GenerateContentConfig{AutomaticContinuation: new(false)}
 	if !cached {
 		if config, err = configure(req, entry); err != nil {
@@ -362,6 +367,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 	defer cancel(nil)
 	g.call = &call{watch: newWatchdog(cancel, c.config.IdleTimeout)}
 	defer g.call.watch.stop()
+	// The watchdog is reset by all that comes; this clock by nothing.
 	limit := time.AfterFunc(c.config.MaxCall, func() { cancel(errTooLong) })
 	defer limit.Stop()
 	// genai encodes the rest of the request, unless it did so before; the
@@ -387,6 +393,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 		}
 		return g.answer.result(), nil
 	}
+	// Whoever cancelled gets the context's own error, whatever the reader made of it.
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -442,6 +449,9 @@ func (g *generation) emit(chunk model.Chunk) error {
 	return nil
 }
 
+// errStopped unwinds the reading when the loop has ended, and is never yielded.
+// errUnreadable is wrapped by what is wrong with an answer's form. The other three are
+// the causes that the call's context is cancelled with; failure tells them apart.
 var (
 	errStopped    = errors.New("the loop stopped")
 	errUnreadable = errors.New("the answer cannot be read")

@@ -35,6 +35,7 @@ func (a *answer) cite(out *model.Answer) {
 		}
 	}
 	if texts == 1 {
+		// With several texts an offset could be meant for any of them.
 		out.Message.Parts[at].Text = addNumbers(out.Message.Parts[at].Text, a.grounding.GroundingSupports, number)
 	}
 }

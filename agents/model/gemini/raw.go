@@ -84,6 +84,7 @@ func wellFormed(data []byte) []byte {
 		unit := unitAt(data[i:])
 		switch {
 		case unit >= 0xD800 && unit < 0xDC00:
+			// An escape has six bytes, so the other half of a pair begins there.
 			if low := unitAt(data[i+6:]); low >= 0xDC00 && low < 0xE000 {
 				i += 11
 				continue
@@ -92,6 +93,8 @@ func wellFormed(data []byte) []byte {
 		case unit >= 0xDC00 && unit < 0xE000:
 			data = replaceUnit(data, i)
 		}
+		// The character behind a backslash is passed: a backslash that is escaped begins
+		// no escape.
 		i++
 	}
 	return data

@@ -50,7 +50,8 @@ type (
 // encode adds messages to the contents of a request, as JSON without the last
 // bracket. Raw forms are in it byte for byte. After an error h has the messages
 // before the one that is at fault. said and calls grow with wire, so that a history can
-// be cut at each message.
+// be cut at each message. A message without content is in said nonetheless, so that
+// positions in it are those of the request's messages.
 func (h *history) encode(messages []model.Message) error {
 	if len(h.wire) == 0 {
 		h.wire = append(h.wire, '[')
@@ -98,7 +99,9 @@ func (h *history) encodeMessage(m model.Message) ([]byte, error) {
 			media, last = append(media, p.Result.Media...), i+1
 		}
 	}
+	// Of calls that were made together the API signs the first alone, and wants no more.
 	signed := !h.signs
+	// A message that cannot be encoded must leave no calls behind: h is kept without it.
 	calls := len(h.calls)
 	fail := func(err error) ([]byte, error) {
 		h.calls = h.calls[:calls]
@@ -272,6 +275,7 @@ func tailOf(rest map[string]any) ([]byte, error) {
 	if len(rest) == 0 {
 		return tail[1:], nil
 	}
+	// The opening brace becomes the comma behind the contents.
 	tail[0] = ','
 	return tail, nil
 }

@@ -110,6 +110,8 @@ func (s *stream) fill() {
 	}
 	n, err := s.up.Read(s.buf[s.w:])
 	s.w, s.upErr = s.w+n, err
+	// Lines that begin with another letter are comments, or fields that bring nothing of
+	// an answer.
 	if n > 0 && (s.plain || s.buf[s.r] == 'd') {
 		// A long line that still comes is not silence.
 		s.call.watch.touch()
@@ -185,7 +187,8 @@ func (s *stream) take(line []byte) {
 }
 
 // unstream turns to an answer that is JSON, not events: an error, or a proxy's
-// doing. The line and all that follows are one value.
+// doing. The line and all that follows are one value. Lines are not looked for any more:
+// end takes what has come as a whole.
 func (s *stream) unstream(line []byte) {
 	s.plain = true
 	rest := append(bytes.Clone(line), '\n')
@@ -202,6 +205,7 @@ func (s *stream) datum(value []byte) {
 		return
 	}
 	if len(s.data) == 0 {
+		// A chunk like the one before it needs no parsing.
 		if s.joined.take(value) {
 			s.call.began = true
 			return
@@ -232,7 +236,8 @@ func (s *stream) dispatch() {
 	s.fail(fmt.Errorf("%w: an event is not JSON", errUnreadable))
 }
 
-// whole takes an answer that is not a stream: a chunk or an array of them.
+// whole takes an answer that is not a stream: a chunk or an array of them. An array is
+// how the API answers without alt=sse, and in it may be an error.
 func (s *stream) whole(body []byte) {
 	body, ok := tidy(body)
 	if !ok {
@@ -331,7 +336,7 @@ func withoutCalls(data []byte) []byte {
 	return append(out, data[taken:]...)
 }
 
-// isCall reports whether a part calls a function.
+// isCall reports whether a part calls a function. A functionCall that is null is none.
 func isCall(part []byte) bool {
 	found := false
 	w := walker{data: part}

@@ -25,6 +25,7 @@ func (t *thoughts) add(text string, section func(subject, text string) error) er
 		if whole {
 			line += "\n"
 		}
+		// Only what stands at the beginning of a line can be a heading.
 		if !t.within {
 			if name, ok := heading(line); ok && whole {
 				if subject != "" || body.Len() > 0 {

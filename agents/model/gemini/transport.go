@@ -57,7 +57,8 @@ func (c *call) nextEvent() []byte {
 	return e
 }
 
-// readErr returns why the stream ended, if not by its end.
+// readErr returns why the stream ended, if not by its end. It is nil where no answer that
+// could be read began.
 func (c *call) readErr() error {
 	if c.stream == nil {
 		return nil
@@ -95,12 +96,14 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	c.watch.arm(c.watch.idle, errIdle)
 	c.status, c.header = resp.StatusCode, resp.Header
 	body := resp.Body
+	// Nobody asked for compression (newTransport), but proxies compress all the same.
 	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") && !resp.Uncompressed {
 		body = &unzipped{from: body}
 		resp.Header.Del("Content-Encoding")
 		resp.ContentLength = -1
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		// What was read of it is judged, also where the rest does not come.
 		c.errorBody, _ = io.ReadAll(io.LimitReader(body, maxError))
 		_ = body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(c.errorBody))
@@ -142,6 +145,7 @@ func (t *transport) send(q *http.Request, c *call) (*http.Response, error) {
 		return resp, err
 	}
 	second, err := t.tokens.get(q.Context(), first.value)
+	// There is no other token, so the refusal is the answer.
 	if err == nil && second.value == first.value {
 		return resp, nil
 	}

@@ -93,6 +93,8 @@ type tokens struct {
 	now  func() time.Time
 	turn chan struct{} // capacity 1: who has put something in signs in
 
+	// mu guards what follows. It is another than turn, so that hide does not wait while
+	// somebody signs in.
 	mu     sync.Mutex
 	newest token
 	// That may still be in a text. The last two that were replaced.
@@ -125,6 +127,8 @@ func (t *tokens) get(ctx context.Context, refused string) (token, error) {
 	if usable && (have.expires.IsZero() || left > early) {
 		return have, nil
 	}
+	// early before its end a token is replaced while it still works, so that a failure
+	// here need not be one of the call.
 	fresh, err := t.fetch(ctx)
 	if ctx.Err() != nil {
 		return token{}, ctx.Err()
@@ -207,6 +211,7 @@ func where(file string) string {
 func signInFailed(err error) *model.Error {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok || refusal.Response == nil {
+		// The library has no type for this one, and a wait would not fix the file.
 		if strings.Contains(err.Error(), "private key") {
 			return loginError(0, "the credentials for Vertex AI hold a private key that cannot be read")
 		}
