@@ -29,12 +29,14 @@ type Builder struct {
 	// Of the newest event.
 	now time.Time
 	seq uint64 // its number
+	// What Add returns. The next call uses it again.
 	out []Moment
 }
 
 // openRun is a run that has not ended.
 // What it holds is open; the builder lets go of it when the run ends.
 type openRun struct {
+	// turn and model are nil where none is open.
 	span, turn, model *Span
 	asides            []aside
 	children          []*Span  // open ones, in the order of their begin
@@ -279,7 +281,7 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			s.Parent = call.ID
 		}
 	case activity.RunState:
-		// A later daemon tells it, so the run ended with the event before.
+		// A later daemon may tell it, so the run ended with the event before.
 		if body.To == activity.Interrupted {
 			b.endAll(r, b.now, "interrupted")
 		}

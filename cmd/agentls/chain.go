@@ -61,6 +61,7 @@ func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain
 			return nil, fmt.Errorf("session %s has no runs; begin one: agentls run --session %s \"your request\"",
 				tool.Escape(s.Session.Session), tool.Escape(s.Session.Session))
 		}
+		// They are in the order of their start, delegated ones among them.
 		run = s.Runs[len(s.Runs)-1].Run
 	}
 	var chain wire.Chain

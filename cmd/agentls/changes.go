@@ -24,7 +24,8 @@ type changesOptions struct {
 	// session and run are as typed; "" is any. run may be latestRun.
 	session, run string
 	// hunks are the beginnings of ids, as --patch shows them; none is all hunks.
-	hunks                   []string
+	hunks []string
+	// patch shows the changes themselves; asks goes through their parts with the person.
 	keep, undo, patch, asks bool
 	// whole is set by the command where neither files nor hunks are named: then all of a
 	// session is kept or undone in one request.
@@ -151,6 +152,7 @@ func (c *connection) listChanges(ctx context.Context, std streams, session, run 
 		if session, err = c.sessionNamed(ctx, session); err != nil {
 			return nil, err
 		}
+		// Runs only says that the session is not empty: whether it is, the daemon knows.
 		sessions = []wire.Session{{Session: session, Runs: 1}}
 	}
 	all := []changed{}
@@ -225,6 +227,7 @@ func chooseChanges(all []changed, files, hunks []string) (some []changed, err er
 			some = append(some, c)
 		}
 	}
+	// Never nil, so that JSON has a list also where nothing was chosen.
 	return append([]changed{}, some...), nil
 }
 
@@ -258,6 +261,7 @@ func (c *connection) resolveAll(ctx context.Context, all []changed, run,
 	done := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
 	for _, change := range all {
 		p := &wire.ChangesResolveParams{Session: change.Session, URI: change.URI, Hunks: change.hunks, Action: action}
+		// Without --run the change has no run, and the daemon takes those of all.
 		if run != "" {
 			p.Run = change.Run
 		}
@@ -308,6 +312,7 @@ func only(all []activity.Change, uris []string) []activity.Change {
 func (c *connection) resolve(ctx context.Context, session string, files []string,
 	action string) (*wire.ChangesResolveResult, error) {
 	all := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}
+	// Without a file the daemon takes all files of the session.
 	if len(files) == 0 {
 		files = []string{""}
 	}
@@ -379,6 +384,7 @@ func withHunks(c activity.Change) string {
 	var b strings.Builder
 	ids := pendingHunks(c.Hunks, "")
 	for _, h := range c.Hunks {
+		// One hunk needs no id: the name of the file says as much.
 		if h.Status == "pending" && len(ids) > 1 {
 			fmt.Fprintf(&b, "  hunk %s  from line %d\n", h.ID, h.Range.Start.Line+1)
 		}

@@ -165,6 +165,7 @@ func inChat(
 	err := shown.Run(ctx)
 	cancel(nil)
 	work.Wait()
+	// ctx ended before the person left: a signal that ends programs came.
 	if errors.Is(err, context.Canceled) {
 		err = exit{exitInterrupted}
 	}
@@ -339,6 +340,7 @@ func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.Ask
 		case i < len(p.Choices):
 			text = p.Choices[i]
 		}
+		// The question stands above already, with its choices.
 		body = ""
 	}
 	if text == "" {

@@ -95,6 +95,7 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 		{Key: "k", Label: "Keep all", Note: "they are not listed any more"},
 		{Key: "u", Label: "Undo all", Note: "the files become what they were"},
 	}
+	// Of one file there is nothing to choose.
 	if len(files) == 1 {
 		options = slices.Delete(options, 1, 2)
 	}

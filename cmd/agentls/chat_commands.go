@@ -180,6 +180,7 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	err := d.conn.events(ctx, d.session, func(e wire.ActivityParams) error {
 		body, err := activity.Decode(e.Type, e.Data)
 		b, ok := body.(activity.RunStarted)
+		// What another run asked for is not what the person said.
 		if err != nil || !ok || e.ParentRun != "" || len(b.Input) == 0 || b.Input[0].Text == "" {
 			return nil
 		}
@@ -196,6 +197,7 @@ func (d *dialogue) rewind(ctx context.Context) error {
 	slices.Reverse(places) // the newest first
 	var options []chat.Option
 	for _, p := range places {
+		// The event before a run's first: going back there takes back all of the run.
 		options = append(options, chat.Option{Label: fmt.Sprint(max(p.seq-1, 1)), Note: first(p.text)})
 	}
 	if d.chat == nil {
@@ -205,6 +207,7 @@ func (d *dialogue) rewind(ctx context.Context) error {
 		d.t.say("Go back: agentls sessions rewind %s --to N", tool.Escape(d.session))
 		return nil
 	}
+	// In the picker the words say which place it is; the number is for the command.
 	for i := range options {
 		options[i].Label, options[i].Note = options[i].Note, ""
 	}

@@ -33,6 +33,8 @@ func (c *conversation) confirm(ctx context.Context, p *wire.ConfirmParams) (*wir
 		chosen := q.Choose(ctx, body, "Allow this?", options)
 		body = ""
 		switch {
+		// Ctrl-C ends ctx as well, but it is an answer: the call is refused and not
+		// withdrawn.
 		case chosen == chat.Cancelled:
 			return &wire.ConfirmResult{Outcome: "reject"}, nil
 		case ctx.Err() != nil:

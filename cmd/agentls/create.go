@@ -111,6 +111,7 @@ func (w *wanted) take(c *cobra.Command) error {
 	w.Scope, w.Fields = scope, map[string]any{}
 	w.title, w.description, w.model = strings.TrimSpace(w.title), strings.TrimSpace(w.description),
 		strings.TrimSpace(w.model)
+	// Each sets a field of its own, so the order of the map does not matter.
 	for flag, set := range map[string]func(){
 		"title": func() {
 			if w.title != "" { // else it is made from the name

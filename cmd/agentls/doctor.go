@@ -173,6 +173,7 @@ func checkKey(a daemon.Access) finding {
 	what, fix := advice(fault.Message(a.Err))
 	f := finding{"key", broken, "models: " + what, fix}
 	_, data := fault.ReasonOf(a.Err)
+	// The reason has the command that fixes it, which the text need not have.
 	if command, ok := data["command"].(string); ok && !strings.Contains(fix, strings.TrimSuffix(command, "…")) {
 		f.Fix = command
 	}
@@ -311,6 +312,8 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			folders[dir].waiting++
 		}
 	}
+	// By the file: a problem in a file of which an agent was made does not keep that from
+	// running.
 	agents := make(map[string]bool)
 	for _, a := range list.Agents {
 		agents[a.URI] = a.State != "invalid"
@@ -402,6 +405,7 @@ func checkModel(ctx context.Context, config daemon.Config) (f finding) {
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(folder, 0o700)); err != nil {
 		return fail(err)
 	}
+	// Only the settings are taken along: models and keys may be in them.
 	if settings, err := os.ReadFile(filepath.Join(config.Home, "settings.json")); err == nil {
 		if err := os.WriteFile(filepath.Join(home, "settings.json"), settings, 0o600); err != nil {
 			return fail(err)

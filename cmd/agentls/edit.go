@@ -105,12 +105,15 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	}
 	was := string(before.Bytes)
 	now, err := asks.inEditor(ctx, draft{name: filepath.Base(u.FsPath()), text: was})
+	// An editor that did not end well may have saved something: that text is kept, and
+	// the file left as it is.
 	switch {
 	case err != nil && now != "" && now != was:
 		return false, keep(name, now, err)
 	case err != nil || now == was:
 		return false, err
 	}
+	// After an error nothing more is told.
 	tell := func(method string, params any) {
 		if err == nil {
 			err = conn.Notify(ctx, method, params)

@@ -77,6 +77,7 @@ func inOurWords(method string, err error) error {
 	if method == wire.MethodCreate {
 		a.text = inFlags.Replace(a.text)
 	}
+	// The daemon puts the method before what is wrong with its parameters.
 	if rest, ok := strings.CutPrefix(a.text, method+": "); ok && e.Code == jsonrpc2.InvalidParams {
 		a.text = rest
 		if ours := ourNames[a.about.Path]; ours != "" {
@@ -125,6 +126,8 @@ func misread(err error, args []string, agent string) error {
 	case of.Path == "input":
 		return usage{fmt.Errorf("there is nothing to do; give a prompt, as in agentls run %s \"your request\"",
 			cmp.Or(agent, "main"))}
+	// A second argument of several words was a prompt in quotes, so the first was meant
+	// as a name.
 	case of.Kind != string(fault.UnknownAgent) || len(args) == 0 ||
 		(len(args) == 2 && strings.ContainsAny(args[1], " \n")):
 		return err

@@ -109,6 +109,7 @@ func explainAgent(ctx context.Context, conn *connection, name string,
 	asIfTrusted bool) (*wire.ExplainResult, error) {
 	if !isPath(name) {
 		e, err := explanationOf(ctx, conn, wire.ExplainParams{Name: name, AsIfTrusted: asIfTrusted})
+		// A file with another ending is taken for a name, which no agent has.
 		if info, failed := os.Stat(name); err != nil && failed == nil && info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s is no agent file; name a Markdown file, NAME.md", tool.Escape(name))
 		}
@@ -177,6 +178,7 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 		if err != nil {
 			return nil, nil, err
 		}
+		// An empty Text would mean the file at URI.
 		if *e, err = explanationOf(ctx, conn, wire.ExplainParams{URI: tool.URI(at), Text: cmp.Or(string(text), "\n"),
 			AsIfTrusted: true}); err != nil {
 			return nil, nil, err

@@ -60,6 +60,7 @@ again when it brings something else.`,
 					tool.Escape(l.Name))
 			}
 			if len(l.News) > 0 {
+				// Where some items are approved there was a version before this one.
 				if err := consent(ctx, std, l.Bundle, l.News, l.Gone, len(l.News) < len(l.Items), yes); err != nil {
 					return err
 				}

@@ -120,6 +120,7 @@ func importAgents(ctx context.Context, conn *connection, std streams, o importOp
 	var r wire.ImportResult
 	p := &wire.ImportParams{Paths: paths, From: o.from, Scope: report.Scope, Name: o.name, DryRun: o.dry, Force: o.force}
 	if err := conn.Call(ctx, wire.MethodImport, p, &r); err != nil {
+		// The text names the parameter; what is wrong stands behind its verb.
 		if aboutOf(err).Path == "name" {
 			_, what, _ := strings.Cut(err.Error(), " is ")
 			return usage{errors.New("--name is " + what)}
@@ -271,6 +272,7 @@ func inCommon(files []importedFile) (common []shared) {
 	of := make(map[wire.Loss][]string)
 	for _, f := range files {
 		for i, l := range f.Losses {
+			// A file that lost the same twice counts once.
 			if !slices.Contains(f.Losses[:i], l) {
 				of[l] = append(of[l], filepath.Base(f.File))
 			}

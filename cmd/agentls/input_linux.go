@@ -21,6 +21,7 @@ func (t *terminal) next(buf []byte) {
 	t.poll(forever)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// What waited may be gone: an editor has read it, or flushInput dropped it.
 	if t.held || (t.open == nil && t.lines == nil) || !t.poll(0) {
 		return
 	}

@@ -31,7 +31,12 @@ const twice = 2 * time.Second
 // run goes on steers it, or over a pipe, where each line is a request and the next one
 // waits. One goroutine serves it, so its fields need no lock; runs and questions go on
 // beside it and reach the screen by the timeline.
+//
+// Between runs next takes a line, and serve does what it says: a command (obey) or a
+// request to an agent (request). During a run attend takes lines, and steer tells them to
+// the run or keeps them in waiting, from which next takes them first.
 type dialogue struct {
+	// conn is nil until open has returned.
 	conn *connection
 	t    *timeline
 	// chat is nil in plain lines.
@@ -41,7 +46,9 @@ type dialogue struct {
 	flush func()
 	// std is where commands of the dialogue print.
 	std streams
-	o   *runOptions
+	// o has the flags of run: inputs are for the agent that is talked to, and with --new
+	// no old context is told of.
+	o *runOptions
 	// first is the agent, the session and the model that were asked for, by flags and then
 	// by commands of the dialogue. Requests take agent, mode and model from it.
 	first    *wire.RunParams

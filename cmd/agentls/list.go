@@ -64,6 +64,8 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 				state = a.State
 			}
 			t.add(tool.Escape(a.Name), inShort(a), tool.Escape(a.ResolvedModel), state)
+			// An agent whose file asks for more than it may have is listed, and not named
+			// as one to run.
 			runs := a.State == "ok"
 			for _, p := range a.Problems {
 				runs = runs && p.Code != "agent/authority"
@@ -144,6 +146,7 @@ var none = map[string]string{
 // characters as two columns, and leaves out columns that are empty in all rows. All rows
 // have as many cells.
 type table struct {
+	// rows have a cell for each column, escaped already.
 	rows [][]string
 	// more has lines below a row, by the row's index. They are not cut.
 	more map[int][]string
@@ -181,6 +184,7 @@ func (t *table) print(out io.Writer, title string) error {
 	}
 	if f, ok := out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && whole > columns {
+			// The second column gives what is too much, and stays readable.
 			widths[1] = max(min(widths[1], least), widths[1]-(whole-columns))
 		}
 	}

@@ -136,6 +136,7 @@ type streams struct {
 // to say, since execute prints nothing for it.
 type exit struct{ code int }
 
+// Error implements error. Nobody is shown it.
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // usage is an error of the command line itself: exit code 2. It is returned before
@@ -231,6 +232,7 @@ func isPrompt(args []string) bool {
 	}
 	flag, _, _ := strings.Cut(args[0], "=")
 	sentence := !strings.HasPrefix(flag, "-") && strings.ContainsAny(args[0], " \n")
+	// The value of -p may stand right behind it, as in -phello.
 	return sentence || strings.HasPrefix(flag, "-p") || slices.Contains([]string{"--prompt", "-i",
 		"--interactive"}, flag)
 }

@@ -29,7 +29,8 @@ func environ() []string {
 // as what measures its memory needs it.
 func private() {
 	inherited = os.Environ()
-	// It reads the environment once, and a proxy's address may hold a password.
+	// net/http reads the environment once, so it does now: the address of a proxy may hold
+	// a password, and is taken out of the environment then.
 	_, _ = http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: "localhost"}})
 	for _, name := range daemon.SecretVariables(inherited) {
 		_ = os.Unsetenv(name) // it is set

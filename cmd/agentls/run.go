@@ -31,7 +31,13 @@ import (
 const maxPrompt = 1 << 20
 
 // runOptions are the flags of run. Other commands that show a run use some of its fields.
+//
+// A run goes from request, which checks the flags and reads the prompt, to follow, which
+// has the daemon, the screen and the exit code, and in it to runOnce, which finds out
+// session and agent. toItsEnd sends the request, as it does for a run that is resumed.
 type runOptions struct {
+	// session is as typed: a name, latest or new; "" is main. approve, mode and model are
+	// "" where they were not given, and format is text, json or stream-json.
 	prompt, session, approve, format, mode, model string
 	// inputs is a JSON object as typed; "" is none. input adds to it.
 	inputs string
@@ -148,6 +154,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	case len(args) == 1:
 		prompt = args[0]
 	}
+	// A name may be typed as in a prompt, with its @.
 	p.Agent = strings.TrimPrefix(p.Agent, "@")
 	p.Strategy = o.strategy
 	if p.Agent == mention.Auto && o.interactive {
@@ -179,6 +186,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	}
 	config, err := base(std)
 	config.Trust = config.Trust || o.trust
+	// For a session that the run begins; the request has the mode for one that there is.
 	config.Approval = agents.Approval(o.approve)
 	return p, config, err
 }
@@ -227,6 +235,8 @@ func runOnce(ctx context.Context, config daemon.Config, std streams, o *runOptio
 		if err := conn.latest(ctx, p); err != nil {
 			return nil, err
 		}
+		// Only an agent that was named apart from the prompt gets the session that is
+		// begun: @name in it is for one request.
 		named := p.Agent != ""
 		if !o.given {
 			if err := conn.address(ctx, p); err != nil {
@@ -274,12 +284,14 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	}
 	f, isFile := std.out.(*os.File)
 	t.final = o.format == "text" && !(isFile && term.IsTerminal(int(f.Fd())))
+	// Standard output is for JSON then, and the rest goes to standard error as always.
 	if o.format != "text" {
 		t.out = io.Discard
 	}
 	if o.format == "stream-json" {
 		t.raw = func(event []byte) { writeLine(out, event) }
 	}
+	// The daemon has ended before the result is told, so that its log is written then.
 	result, err := func() (*wire.RunResult, error) {
 		config.Brief, config.Headless = true, !t.terminal.there
 		conn, err := connect(ctx, config, ".", t.handlers())
@@ -318,6 +330,7 @@ func (o *runOptions) report(out io.Writer, result *wire.RunResult, failed error)
 	var typed struct {
 		Type string `json:"type,omitempty"`
 		*wire.RunResult
+		// It hides the error of the result, so that both kinds of failure have one form.
 		Error *failure `json:"error,omitempty"`
 	}
 	if o.format == "stream-json" {

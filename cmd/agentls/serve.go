@@ -108,6 +108,7 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 		logTo = filepath.Join(home, "agentls", "logs", "agentls.log")
 	}
 	file := &logFile{path: logTo}
+	// The log is closed first, since it may lie in the folder that is removed.
 	leave = append([]func(){func() { _ = file.Close() }}, leave...) // every line is written
 	_, level := levels(os.Getenv("AGENTLS_DEBUG"))
 	config.Log = slog.New(slog.NewMultiHandler(
@@ -129,6 +130,7 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 func (w *channel) check(given func(flag string) bool) error {
 	var ways []string
 	for _, flag := range []string{"stdio", "pipe", "socket"} {
+		// --stdio=false names no way.
 		if given(flag) && (flag != "stdio" || w.stdio) {
 			ways = append(ways, "--"+flag)
 		}

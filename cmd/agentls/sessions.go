@@ -257,6 +257,7 @@ func showSession(ctx context.Context, conn *connection, out io.Writer, id string
 		return err
 	}
 	for _, a := range list.Agents {
+		// Of two agents of one name the one that can run gives the title.
 		if a.State == "ok" || t.titles[a.Name] == "" {
 			t.introduce(a.Name, a.Title, continuation{})
 		}

@@ -93,6 +93,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		if agent, err = c.findRun(ctx, s.Session, &one); err == nil {
 			left = append(left, leftBehind{s, one, agent})
 		}
+		// Of several the newest session is named, where no run can be resumed.
 		if _, is := errors.AsType[*wasCancelled](err); is && cancelled == nil {
 			cancelled = err
 		}
@@ -146,6 +147,8 @@ func pick(ctx context.Context, asks *terminal, left []leftBehind) (leftBehind, e
 func (c *connection) findRun(ctx context.Context, name string, p *wire.ResumeParams) (agent string, err error) {
 	p.Run = name
 	var s wire.SessionGetResult
+	// A name that is no session's is a run's. The session main is looked through here,
+	// others by the daemon.
 	if p.Session == "" {
 		if c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: name}, &s) == nil {
 			p.Run = ""

@@ -36,6 +36,7 @@ type status struct {
 	drawn bool
 	began time.Time
 	agent string
+	// doing is what the newest event told; "" is shown as starting.
 	doing string
 	// tokens counts those of the run and of the runs that it has started.
 	tokens int
@@ -47,6 +48,9 @@ type status struct {
 }
 
 const (
+	// How often the status is drawn, and from when on. The last two are for a terminal at
+	// which somebody types: how long it must be quiet there before a line, at first and
+	// at most.
 	statusEvery = 250 * time.Millisecond
 	statusFirst = time.Second // a run that is faster needs no status
 	quietFirst  = 10 * time.Second

@@ -29,7 +29,14 @@ import (
 // Only what is typed while a question is open answers it. What was typed before
 // is no answer, since nobody can agree to what they have not read: whole lines
 // of it go where lines go, the rest is dropped.
+//
+// A question takes three steps: listen opens it, the caller prints it, and await waits
+// for the answer and closes it. listen is first, so that an answer counts which is typed
+// as soon as the question can be read. One goroutine reads for the whole process (read).
+// On Linux it waits for input without taking it; elsewhere it waits in a read, which may
+// take a line that was meant for an editor.
 type terminal struct {
+	// Questions go to out, which is standard error, and answers come from in.
 	out io.Writer
 	in  *os.File
 	// there says that somebody can answer: in is a terminal, no pipe and no file. Where it
@@ -38,13 +45,16 @@ type terminal struct {
 	// unanswered is set when a call was refused, since nobody is there to answer, or the
 	// folder is not trusted. It decides between the exit codes 0 and 3.
 	unanswered atomic.Bool
-	ready      sync.Once
+	// ready starts the goroutine of read, with the first question or the first line that
+	// is wanted.
+	ready sync.Once
 	// wake starts the goroutine of read again when somebody wants what is typed. It has
 	// room for one, so that nobody waits to send.
 	wake chan struct{}
 
 	editor []string // the person's own, with its arguments; empty = none
 
+	// mu guards held, open, lines and typed.
 	mu sync.Mutex
 	// held says that what is typed is the editor's, which runs on the same terminal.
 	held bool
@@ -85,6 +95,8 @@ func (t *terminal) listen() chan reply {
 	t.ready.Do(func() { go t.read() })
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Lines that were typed before go where lines go, so they are taken before the
+	// question is open.
 	if t.lines != nil {
 		t.drain()
 	}
@@ -188,6 +200,8 @@ func (t *terminal) take(data []byte, end bool) {
 		if !whole && !end {
 			return
 		}
+		// What was typed behind the line is dropped: it may be for a question that nobody
+		// has read yet.
 		t.open <- reply{line: string(line), ok: whole}
 		t.open, t.typed = nil, nil
 	case t.lines != nil:
@@ -365,6 +379,7 @@ func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.Co
 		var changed *wire.ConfirmResult
 		edits := outcome == "modify" && slices.ContainsFunc(p.Options,
 			func(o wire.Option) bool { return o.Kind == outcome })
+		// Where nothing was changed, edit has said why, and the question comes again.
 		if ctx.Err() == nil && edits {
 			changed = t.edit(ctx, p)
 		}

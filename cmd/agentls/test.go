@@ -78,9 +78,10 @@ or to --output FILE.`,
 // testResult is what became of one test. One goroutine fills it in; it is read when all
 // have ended.
 type testResult struct {
-	file  string
-	name  string
-	line  int
+	file string
+	name string
+	line int
+	// wrong is what failed, a text each; none is a test that passed.
 	wrong []string
 	// lines has for each of wrong the line of what the test expects, from 1; none where
 	// the file cannot be read.
@@ -181,6 +182,7 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 		if err != nil {
 			return nil, nil, err
 		}
+		// The document is read anew for its places, and only where a test fails.
 		author := sync.OnceValue(func() *agenttest.Document { return agenttest.Open(shown, string(text)) })
 		place := func(test int, f agenttest.Failure) int { return int(author().At(test, f.Path).Start.Line) + 1 }
 		for i := range suite.Tests {
@@ -276,6 +278,7 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 		}
 		wide = max(wide, columnsOf(tool.Escape(r.name)))
 	}
+	// Mark, blanks and time take 14 columns.
 	wide = min(wide, columnsFor(std.out)-14)
 	for _, r := range results {
 		if r.file != file {

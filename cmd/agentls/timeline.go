@@ -26,6 +26,11 @@ import (
 // said with it. It is used by several goroutines: the client's, which brings events, those
 // that answer questions, and the one that waits for the run. turn comes before mu where
 // both are held.
+//
+// An event comes on the client's goroutine. inTurn keeps it while a question is on the
+// screen, and show hands it by its type to showRun, showContext or showDelegated. Text of
+// an answer that may be withdrawn is kept in tried, and settle shows it before the next
+// event is shown. But for the status only the functions of lines.go write.
 type timeline struct {
 	out, err io.Writer
 	terminal *terminal
@@ -50,6 +55,8 @@ type timeline struct {
 	// waiting is what is to be shown when none is on the screen any more; guarded by turn.
 	waiting []func()
 
+	// mu guards what follows, and is held while something is written, so that lines of
+	// several goroutines do not mix.
 	mu     sync.Mutex
 	titles map[string]string // of agents, by name
 	paths  map[string]string // of the delegated runs that go on, as [timeline.path] has it
@@ -157,6 +164,7 @@ func (t *timeline) handlers() client.Config {
 				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
 					return nil, err
 				}
+				// Before hold, under which its event would wait to be shown.
 				t.awaitEvent(ctx, p.ID)
 				defer t.hold()()
 				ctx, release := t.untilInterrupted(ctx)

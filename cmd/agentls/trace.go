@@ -209,6 +209,7 @@ func (t *traceTree) add(s *trace.Span, first, then string) {
 	fmt.Fprintf(t, "%s%s %*s %s\n", name, strings.Repeat(" ", max(width-columnsOf(name), 0)), times, spanTime(s),
 		strings.TrimRight(t.bar(s, bars), " "))
 	children := t.children[s.ID]
+	// A turn's number is in its title, and it has no other details.
 	for _, f := range s.Details {
 		if s.Kind == trace.Turn {
 			break

@@ -40,6 +40,7 @@ func trustCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// These are about folders: the daemon says where an argument is none.
 			if list || revoke || forget {
 				file = ""
 			}
@@ -50,6 +51,7 @@ func trustCommand(std streams) *cobra.Command {
 			config.Brief, config.Trust = true, false // it is about what is decided for longer than this process
 			root := folder
 			if file != "" {
+				// An agent file lies in .gemini/agents of its folder.
 				root = filepath.Dir(filepath.Dir(filepath.Dir(file)))
 			}
 			conn, err := connect(c.Context(), config, root, client.Config{})

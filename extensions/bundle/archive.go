@@ -85,6 +85,7 @@ func refuse(format string, args ...any) error {
 // reads the whole directory before it says how many entries there are.
 type boundedAt struct {
 	io.ReaderAt
+	// How many bytes may still be read; below 0 it has refused one.
 	left      int64
 	unbounded bool
 }

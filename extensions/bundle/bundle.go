@@ -49,9 +49,11 @@ const ManifestName = "gemini-extension.json"
 const installedName = ".gemini-extension-install.json"
 
 const (
+	// Of each file of JSON, in bytes.
 	maxManifest = 1 << 20
 	maxHashed   = 64 << 20 // bytes of one file that is part of an item
-	maxItems    = 2000
+	// Of a bundle's items, and of the files below a folder that is a part of one.
+	maxItems = 2000
 )
 
 // The kinds of items, in the order in which they are shown.
@@ -86,10 +88,11 @@ type Bundle struct {
 	Dir         string // where its files are: Folder, or where a link leads
 	Project     string // the workspace folder that it lies in; "" = the person's own
 	Source      string // where it came from; "" = it is not known
-	Linked      bool
-	Items       []Item
-	LeftOut     []string // what it brings that has no effect here
-	Problem     string   // why it cannot be used; "" = it can
+	// Its files lie in Dir, outside of the folder of extensions.
+	Linked  bool
+	Items   []Item
+	LeftOut []string // what it brings that has no effect here
+	Problem string   // why it cannot be used; "" = it can
 
 	contextFiles []string // relative
 	exclude      []string

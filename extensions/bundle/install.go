@@ -28,7 +28,9 @@ const (
 type Staged struct {
 	*Bundle
 	store *Store
-	temp  string
+	// The folder of the staging, with the content and what Commit replaces; Discard
+	// removes it.
+	temp string
 }
 
 // remote is the form of an address of a git repository.

@@ -147,7 +147,10 @@ func (c *Chat) Run(ctx context.Context) error {
 	return err
 }
 
-// The messages that a chat is told, in the order in which they are taken.
+// The messages that a chat is told, in the order in which they are taken. noteMsg is a
+// line of the chat's own, saidMsg words of the person's, outputMsg what a command
+// printed, and fillMsg what is put where the person types. holdMsg to execMsg are taken
+// also while a question has the screen.
 type (
 	eventMsg  Event
 	noteMsg   string
@@ -157,7 +160,7 @@ type (
 	statusMsg Status
 	busyMsg   bool
 	quitMsg   struct{ last string }
-	holdMsg   int // +1, -1
+	holdMsg   int // +1 = a question takes the screen, -1 = it gives it back
 	openMsg   struct{ d *dialog }
 	closeMsg  struct {
 		d   *dialog

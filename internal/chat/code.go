@@ -54,6 +54,8 @@ var languages = []struct {
 // grammar is what is looked for in the code of a language: comments, strings,
 // numbers and words, in this order.
 type grammar struct {
+	// tokens has a group for each of comments, strings, numbers and words; highlight
+	// knows them by their order.
 	tokens   *regexp.Regexp
 	keywords []string
 }

@@ -16,12 +16,18 @@ import (
 
 // screen is what is shown, and changes by messages only: bubbletea's model. All of it
 // is the loop's.
+//
+// What a chat is told changes items (take, event). flush renders those that are whole
+// into prints, and prints them a part at a time; View draws the others, from shown on,
+// with the question or the input below them. While a question has the screen, what is
+// told waits in held.
 type screen struct {
 	chat   *Chat
 	now    func() time.Time
 	print  func(text string) tea.Cmd // has a text scroll by, and then tells printedMsg
 	parser parser.Parser
 
+	// Of the terminal, in columns and lines.
 	width, height int
 	high          int // lines of what was drawn last below that which scrolls by
 

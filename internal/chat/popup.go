@@ -12,6 +12,7 @@ import (
 // It is the loop's. offers are for word; at is which of them is chosen. refused is forgotten when
 // another word comes that can be completed.
 type popup struct {
+	// Nil completes nothing.
 	complete func(word string) []Completion
 	word     string // that it is about; "" = it is closed
 	offers   []Completion

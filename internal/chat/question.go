@@ -14,6 +14,10 @@ import (
 // Question is what a person is asked. It is open until it is closed, and nothing
 // else is shown meanwhile; what one step of it asks depends on the answers before. It
 // serves one goroutine, which asks its steps one after the other.
+//
+// Ask waits for its turn and takes the screen from all else that is told. Each step is a
+// dialog: the loop shows it and sends the answer to its channel, for which the asking
+// goroutine waits. Close gives the screen back.
 type Question struct {
 	c *Chat
 	// How many wait that the chat does not know of.
@@ -98,6 +102,7 @@ func (q *Question) Edit(ctx context.Context, title, text string) (changed string
 
 // reply is the answer to a step of a question.
 type reply struct {
+	// The key of an option; "" where a text is the answer.
 	chosen Chosen
 	at     int // of the option, by place
 	text   string

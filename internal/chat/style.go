@@ -16,6 +16,8 @@ import (
 type style string
 
 const (
+	// The styles by what is shown in them. keyword, literal, number and comment are for
+	// code.
 	dim     style = "2"
 	bold    style = "1"
 	italic  style = "3"

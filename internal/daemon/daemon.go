@@ -121,6 +121,7 @@ type Config struct {
 	Exit func(code int)
 	// The clock of what is recorded. Timers are real ones.
 	Now func() time.Time
+	// What the daemon says of itself. Whoever makes it takes the secrets out ([Secrets]).
 	Log *slog.Logger
 	// Model answers instead of every provider, and needs no key; nil = providers do.
 	Model model.Model
@@ -211,7 +212,8 @@ func (f *firstWrite) Write(p []byte) (int, error) {
 // themselves.
 type daemon struct {
 	Config
-	ctx     context.Context // ends with the connection
+	ctx context.Context // ends with the connection
+	// site is how the client is told of what changes, and how its documents are read.
 	site    handlers.Site
 	first   string // the first folder of the start, canonical; "" without one: sessions stay with it
 	folders folders
@@ -230,6 +232,7 @@ type daemon struct {
 	gemini  provider
 	mcp     *mcp.Servers
 	service atomic.Pointer[agents.Service] // nil until there is one
+	// What watches the memory of the process. What agents remember is in memories.
 	memory  memory
 	shownIn string   // this process's folder for texts that it shows as files
 	starts  *starts  // nil for one that is not recorded

@@ -19,6 +19,12 @@ import (
 // reviews is what is known of folders and of what they bring (spec 4.4).
 // Its methods may be called at any time. Trust for this process (Config.Trust) means that
 // nothing is reviewed.
+//
+// What is approved lies in the record of a trusted folder as names with digests
+// ([basis]); names are seen from that folder, which may be one above the workspace
+// folder. An agent file is approved by its own name, or by that of a file which is gone
+// ([basis.holds]); servers and hooks are by approvesItem. A save approves a file only
+// where the text before it was approved (ApproveSave).
 type reviews struct{ b *daemon }
 
 var _ handlers.Reviews = reviews{}
@@ -197,6 +203,7 @@ func (r reviews) NeedsReview() func(*definition.Definition) bool {
 // It is a copy of the record, which does not follow later changes.
 // The zero items approve nothing, which counts only where reviewed is set.
 type basis struct {
+	// The folder that was asked about; root may be one above it.
 	folder   string
 	reviewed bool                        // it is trusted by a record, so that what it brings is reviewed
 	root     string                      // the record's folder; "" without one

@@ -30,6 +30,8 @@ const (
 )
 
 const (
+	// startsVersion is the newest version of the record that this program reads, and the
+	// one that it writes.
 	startsVersion = 1
 	maxStarts     = 64 << 10 // of the file, in bytes
 )
@@ -71,6 +73,7 @@ func (s *starts) crash(o start) string {
 	return fmt.Sprintf("%s-%d-%d%s", strings.TrimSuffix(s.file, ".json"), o.At, o.PID, crashSuffix)
 }
 
+// crashSuffix ends the names of the files that the runtime writes a crash to.
 const crashSuffix = ".crash"
 
 // crashed reports whether a start has ended by itself: a process with our id is

@@ -70,6 +70,10 @@ func (c *settingsCache) forget() {
 // person's, and the folder's own where it is trusted.
 // It reads files the first time after a change, under a lock that all others wait for. What cannot be read is
 // among its problems.
+//
+// The order matters: secrets are learnt first, so that problems which quote a file can be
+// masked, and bundles add their servers before translate names them, and their hooks
+// after it.
 func (b *daemon) settingsOf(folder string) *folderSettings {
 	b.settings.mu.Lock()
 	defer b.settings.mu.Unlock()

@@ -4,6 +4,7 @@ import "math"
 
 // pattern is a text that is looked for. It is not changed once a finder has it.
 type pattern struct {
+	// In lower case where the finder folds.
 	text string
 	id   int  // of what the text stands for
 	word bool // see [isWord]
@@ -15,6 +16,7 @@ type pattern struct {
 // window (Wu and Manber's algorithm). It is immutable and safe for concurrent use. One
 // for some hundred patterns has 20 KiB of tables, so it is made once for each set.
 type finder struct {
+	// In bytes: the length of the shortest pattern, 255 at most.
 	window   int
 	fold     bool // patterns are in lower case and match either
 	patterns []pattern

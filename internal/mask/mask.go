@@ -14,13 +14,15 @@ const Least = 8
 // It does not change, and is safe for concurrent use. It holds the secrets in memory,
 // in several spellings.
 type Masker struct {
+	// All values in all their spellings.
 	patterns []pattern
 	marks    []string // of each pattern's id
-	isMark   map[string]bool
-	values   *finder   // of patterns; nil = there are none
-	most     int       // the length of the longest pattern
-	begins   [256]bool // the bytes with which patterns begin
-	urls     bool      // users and passwords of URLs are taken out too
+	// All markers that this masker makes, by which it knows them again.
+	isMark map[string]bool
+	values *finder   // of patterns; nil = there are none
+	most   int       // the length of the longest pattern
+	begins [256]bool // the bytes with which patterns begin
+	urls   bool      // users and passwords of URLs are taken out too
 }
 
 // New returns a masker of values by name, such as that of the variable that

@@ -11,6 +11,7 @@ import (
 // it keeps back is no longer than the longest value, or than a URL up to its path where
 // the masker has those.
 type Stream struct {
+	// Nil takes nothing out.
 	m    *Masker
 	kept []byte // may be the beginning of a value
 }

@@ -17,7 +17,8 @@ var (
 	humps = regexp.MustCompile(`[A-Z][a-z][A-Z]|^[a-z][A-Z]`)
 	// stands is what stands for a value that is yet to be given.
 	stands = regexp.MustCompile(`^(?:<.*>|\$\{.*\}|\$[A-Za-z_]+|\{\{.*\}\}|(?i:your|example|placeholder)[-_ A-Za-z]*)$`)
-	route  = regexp.MustCompile(`^(?:~|\.\.?|[A-Za-z]:)?[/\\][-\w.@ /\\]*$`)
+	// route is a path: absolute, or from ~ or a dot on.
+	route = regexp.MustCompile(`^(?:~|\.\.?|[A-Za-z]:)?[/\\][-\w.@ /\\]*$`)
 )
 
 // Telling reports whether a value can be told from what a text has by chance, so

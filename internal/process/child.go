@@ -191,6 +191,7 @@ func readStatus(lines *bufio.Scanner) Status {
 // They are pipes of our own and not exec's, since these would wait for whatever still
 // holds them: a command that left a server behind would never count as ended.
 type outputs struct {
+	// What the child writes to theirs[i] comes out of ours[i], and goes to to[i].
 	to      []io.Writer
 	ours    []*os.File
 	theirs  []*os.File

@@ -34,20 +34,26 @@ const (
 //
 // A reader of its texts gets what has come so far. Close it once, when nothing is
 // read any more.
+//
+// What a command writes goes two ways: as it came to keep, and as plain text to add,
+// which fills what is to be reported, the head and the tail.
 type Output struct {
 	// What the commands of the job write to; both may be given to several
 	// commands.
 	Stdout, Stderr *Stream
 
-	mu       sync.Mutex
-	spool    *os.File // the whole as it came; nil until it is longer than memory keeps, or if there is no room
-	spooled  int64
-	folder   string // of the spool; "" = the system's
-	early    []byte // what came before the spool was opened
-	pending  strings.Builder
-	full     chan struct{} // capacity 1: pending is
-	room     sync.Cond     // it is not any more
-	deaf     bool          // progress is reported no more
+	mu    sync.Mutex
+	spool *os.File // the whole as it came; nil until it is longer than memory keeps, or if there is no room
+	// How many bytes were kept, in early or in the file; MaxSpool where no more are.
+	spooled int64
+	folder  string // of the spool; "" = the system's
+	early   []byte // what came before the spool was opened
+	// Plain text that is to be reported, of both streams.
+	pending strings.Builder
+	full    chan struct{} // capacity 1: pending is
+	room    sync.Cond     // it is not any more
+	deaf    bool          // progress is reported no more
+	// How many bytes went into pending so far; after maxProgress none do.
 	reported int
 	last     time.Time // of the last output
 	now      func() time.Time
@@ -57,6 +63,7 @@ type Output struct {
 type Stream struct {
 	*Output
 	plain Plain
+	// The first maxHead bytes of plain text.
 	head  []byte
 	tail  []byte // at most twice maxTail; what is before the last maxTail is dropped
 	total int64  // bytes of plain text

@@ -15,6 +15,7 @@ import (
 type signal = syscall.Signal
 
 const (
+	// A process is asked to end first, and killed afterwards.
 	terminate = syscall.SIGTERM
 	kill      = syscall.SIGKILL
 )
@@ -34,10 +35,12 @@ const (
 // the process that leads it. Reapers are in none of them: no signal that is
 // meant for commands reaches them.
 type groups struct {
-	mu      sync.Mutex
+	mu sync.Mutex
+	// By the process that leads the group, whose number the group has.
 	pids    map[int]role
 	reapers map[int]*os.File // the daemon's ends of their status pipes
-	closed  bool
+	// Nothing is started any more.
+	closed bool
 }
 
 // start starts cmd, unless the job is being ended. A reaper comes with our end

@@ -14,6 +14,8 @@ import (
 // answer is an answer as it grows. It belongs to the goroutine that runs the loop. What
 // was received is in it twice: as parts for us, and as raw bytes for the next request.
 type answer struct {
+	// All parts so far. The last one may still grow: its text is in text or thought until
+	// seal.
 	parts    []model.Part
 	text     *strings.Builder // of the last part, if it is text; nil otherwise
 	thought  *strings.Builder // of the last part, if it is a thought
@@ -24,6 +26,7 @@ type answer struct {
 	message  string             // the provider's words about that
 	category string             // of a safety rule that blocked
 	refused  string             // the reason why the prompt was, if it was
+	// The largest of each count so far.
 	usage    model.Usage
 	counted  bool   // usage was told
 	badUsage bool   // and was none that can be

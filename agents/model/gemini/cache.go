@@ -22,6 +22,10 @@ const (
 // a piece is used for what it is the encoding of, found by comparing all of it,
 // whoever asks. The zero value is an empty cache. It is safe for concurrent
 // use.
+//
+// A request takes the history that its conversation begins with out of the cache, encodes
+// the messages behind it, and puts it back. Another request with the same beginning that
+// comes meanwhile does not find it, and encodes all of its own.
 type cache struct {
 	mu        sync.Mutex
 	histories []*history // the one used last is the last
@@ -191,6 +195,7 @@ func same[T any](a, b *T, equal func(a, b *T) bool) bool {
 // tail is what a request is beside its contents. System instruction and tools are the
 // larger part of a first request, and the same in each one after it.
 type tail struct {
+	// id is that of the model, and wire ends with the last brace of the request.
 	id, system string
 	tools      []model.Declaration
 	options    model.Options

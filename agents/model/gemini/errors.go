@@ -167,10 +167,11 @@ func (c *Client) connectionError(err error) *model.Error {
 // detail is one of the details of an error of the API. It has the members of
 // google.rpc.ErrorInfo, RetryInfo and QuotaFailure at once.
 type detail struct {
-	Type       string            `json:"@type"`
-	Reason     string            `json:"reason"`
-	Metadata   map[string]string `json:"metadata"`
-	RetryDelay string            `json:"retryDelay"`
+	Type     string            `json:"@type"`
+	Reason   string            `json:"reason"`
+	Metadata map[string]string `json:"metadata"`
+	// As Go writes durations, "34s"; "" = nothing is said.
+	RetryDelay string `json:"retryDelay"`
 	Violations []struct {
 		QuotaID     string `json:"quotaId"`
 		QuotaMetric string `json:"quotaMetric"`
@@ -236,10 +237,14 @@ func detailsOf(raw []map[string]any) []detail {
 }
 
 var (
+	// limitZero is a quota of 0, which no wait changes.
 	limitZero = regexp.MustCompile(`(?i)\blimit: 0\b`)
-	retryIn   = regexp.MustCompile(`(?i)retry in ([0-9.]+ ?m?s)\b`)
-	tooLong   = regexp.MustCompile(`(?i)\binput token count\b|exceeds the maximum number of tokens`)
-	keyWords  = regexp.MustCompile(`(?i)api[ _-]?key|unregistered callers|credential|authentication`)
+	// retryIn is how long to wait, in the words of a message.
+	retryIn = regexp.MustCompile(`(?i)retry in ([0-9.]+ ?m?s)\b`)
+	// tooLong is an input that does not fit into the model's window.
+	tooLong = regexp.MustCompile(`(?i)\binput token count\b|exceeds the maximum number of tokens`)
+	// keyWords are in errors about the key. They count where no detail says better.
+	keyWords = regexp.MustCompile(`(?i)api[ _-]?key|unregistered callers|credential|authentication`)
 )
 
 // classOf sorts an error by its status, words and details (spec 3.3). What a 429 is more closely,

@@ -118,7 +118,9 @@ type Config struct {
 // A Client is a [model.Model] over the Gemini API. It is safe for concurrent
 // use. One client is made for each key or login, and used by all runs.
 type Client struct {
+	// What New was given, with the defaults in place of zeros.
 	config Config
+	// Sends through the round tripper of this package (transport).
 	http   *http.Client
 	own    *http.Transport   // nil if Config.Transport is given
 	secret *strings.Replacer // takes the key out of texts
@@ -133,6 +135,7 @@ type Client struct {
 var (
 	_ model.Searcher = (*Client)(nil)
 
+	// A key goes into a header, and an id into the path of a URL.
 	keyChars   = regexp.MustCompile(`^[!-~]+$`)
 	modelChars = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:/-]*$`)
 )

@@ -150,8 +150,9 @@ func textOf(data []byte) (start, end int, ok bool) {
 // less or be bad, and never reads beyond the data.
 type walker struct {
 	data []byte
-	at   int
-	bad  bool
+	// at is the next byte. bad says that the data is not as the walk expects it.
+	at  int
+	bad bool
 }
 
 // space skips white space.

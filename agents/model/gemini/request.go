@@ -25,6 +25,7 @@ type (
 		Parts []wirePart `json:"parts"`
 	}
 	wirePart struct {
+		// One of the first four is set.
 		Text             string        `json:"text,omitempty"`
 		InlineData       *wireData     `json:"inlineData,omitempty"`
 		FunctionCall     *wireCall     `json:"functionCall,omitempty"`
@@ -41,8 +42,9 @@ type (
 		Args json.RawMessage `json:"args,omitempty"`
 	}
 	wireResponse struct {
-		ID       string            `json:"id,omitempty"`
-		Name     string            `json:"name"`
+		ID   string `json:"id,omitempty"`
+		Name string `json:"name"`
+		// Has one member, output or error.
 		Response map[string]string `json:"response"`
 	}
 )

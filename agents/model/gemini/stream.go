@@ -22,12 +22,17 @@ var errLongLine = errors.New("the answer has a line of more than 16 MiB")
 // JSON, an empty line, and nothing else. It never fails, since genai prints
 // such failures to the standard log: it ends, and failed says why. It is read by genai
 // on the goroutine of the call.
+//
+// A line that was read (line) goes to take, and the value of a data: field to datum. Text
+// that goes on from the last chunk is joined there; anything else becomes an event, which
+// emit puts into out for genai and keeps for the answer.
 type stream struct {
 	up     io.ReadCloser
 	call   *call
 	failed error // nil at an orderly end
 	upErr  error // of the last read; what was read before is taken first
-	ended  bool
+	// Nothing more is read of up, and out has what is left.
+	ended bool
 
 	buf     []byte // what is read; buf[r:w] is not taken yet
 	r, w    int
@@ -37,7 +42,8 @@ type stream struct {
 	data    []byte // lines of an event that goes on
 
 	joined joiner
-	out    bytes.Buffer
+	// What genai has not read yet.
+	out bytes.Buffer
 }
 
 // newStream returns the body of an answer, which is read through up.

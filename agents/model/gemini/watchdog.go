@@ -14,7 +14,8 @@ type watchdog struct {
 	cancel context.CancelCauseFunc
 	idle   time.Duration
 
-	mu     sync.Mutex // the round tripper may run on another goroutine
+	mu sync.Mutex // the round tripper may run on another goroutine
+	// Nil until arm.
 	timer  *time.Timer
 	limit  time.Duration // how long it waits now
 	cause  error         // with which it ends the call
