@@ -73,6 +73,7 @@ func (c *connection) chain(ctx context.Context, session, run string) (wire.Chain
 // run with its time and tokens, and from whom and why it got control.
 func printChain(out io.Writer, chain wire.Chain) error {
 	var b strings.Builder
+	// The person gave control to the first one.
 	agents := []string{"user"}
 	for _, link := range chain {
 		agents = append(agents, tool.Escape(link.Agent))

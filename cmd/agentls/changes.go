@@ -164,6 +164,7 @@ func (c *connection) listChanges(ctx context.Context, std streams, session, run 
 		case s.Runs == 0 || s.Problem != "":
 			continue
 		}
+		// "" stands for all runs at once.
 		runs := []string{run}
 		if run == latestRun {
 			if runs, err = c.runsOf(ctx, s.Session); err != nil {
@@ -201,6 +202,8 @@ func (c *connection) runsOf(ctx context.Context, session string) (runs []string,
 // whose ids begin as those that are named; without names all. A file that no agent changed
 // is an error, and so is the beginning of an id that fits no hunk or several.
 func chooseChanges(all []changed, files, hunks []string) (some []changed, err error) {
+	// All names are checked before anything is chosen, so that one that is mistyped
+	// changes nothing.
 	for _, file := range files {
 		if !slices.ContainsFunc(all, func(c changed) bool { return tool.PathOf(c.URI) == tool.PathOf(file) }) {
 			return nil, fmt.Errorf("no agent changed %s, or it was kept or undone since; see `agentls changes`",

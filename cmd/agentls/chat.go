@@ -132,6 +132,7 @@ func inChat(
 	config.Console = noted
 	config.Log = logTo(noted, config.Secrets, slog.LevelError) // what a person needs to know is told in words
 	c.config = config
+	// The terminal asks nothing here. The chat takes the person's editor from it.
 	t := newTimeline(streams{std.in, noted, noted}, newTerminal(std))
 	c.dialogue = &dialogue{
 		t: t, std: streams{std.in, c.output, noted}, o: o, first: p, terminal: true,
@@ -183,6 +184,7 @@ func (c *conversation) converse(ctx context.Context) error {
 	if err := c.welcome(ctx); err != nil {
 		return err
 	}
+	// What the command line asked for was not typed here, and is shown as if it was.
 	if len(c.first.Input) > 0 {
 		c.chat.ShowInput(c.first.Input[0].Text)
 	}
@@ -255,6 +257,7 @@ func (c *conversation) handlers() client.Config {
 				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
 					return nil, err
 				}
+				// The call that is asked about is shown before the question.
 				c.t.awaitEvent(ctx, p.ID)
 				ctx, release := c.t.untilInterrupted(ctx)
 				defer release()
@@ -281,6 +284,7 @@ func (c *conversation) showEvent(e wire.ActivityParams) {
 		return
 	}
 	event := chat.Event{Run: e.Run, Below: e.ParentRun != "", Agent: e.Agent, Body: body}
+	// Also of events that it does not draw the chat takes what its status shows.
 	c.chat.Event(event)
 	if !chat.Shows(event) {
 		c.t.show(e)

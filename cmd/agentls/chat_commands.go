@@ -157,6 +157,7 @@ func (d *dialogue) changeSession(ctx context.Context, name string) error {
 	if name, err = d.conn.sessionNamed(ctx, name); err != nil {
 		return err
 	}
+	// sessionNamed returns a name that no session has as it is.
 	if !slices.ContainsFunc(sessions, func(s wire.Session) bool { return s.Session == name }) {
 		return fmt.Errorf("there is no session %s; /sessions lists those that there are", tool.Escape(name))
 	}

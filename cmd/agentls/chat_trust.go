@@ -31,6 +31,7 @@ func (d *dialogue) askTrust(ctx context.Context) error {
 		}
 		asked, cancel := context.WithCancel(ctx)
 		var work conc.WaitGroup
+		// cancel comes before the wait: the goroutine ends by it.
 		defer work.Wait()
 		defer cancel()
 		work.Go(func() {

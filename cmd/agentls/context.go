@@ -91,6 +91,7 @@ func printContext(ctx context.Context, conn *connection, out io.Writer, session,
 		Window    int    `json:"window"` // of the model, in tokens; 0 = not known
 		Estimated bool   `json:"estimated"`
 	}
+	// Scripts get a list also of an empty context.
 	if r.Messages == nil {
 		r.Messages = []wire.Message{}
 	}

@@ -29,6 +29,7 @@ func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 	case activity.ConfirmationAsked:
 		t.settle(e, body)
 		t.mu.Lock()
+		// What came before the question is shown, so it may be asked now (awaitEvent).
 		close(t.question(b.ID))
 		t.mu.Unlock()
 	case activity.ConfirmationAnswered:

@@ -65,6 +65,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if err != nil {
 		return fault.New(fault.Unavailable, "demo", "no folder for the demo: %w", err)
 	}
+	// The daemon names folders by their real paths.
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
@@ -206,6 +207,8 @@ func scriptModel(config daemon.Config) (*modelserver.Server, daemon.Config, erro
 	}
 	server := modelserver.New(modelserver.Config{Script: script, Now: time.Now})
 	config.Transport = modelserver.Transport(server)
+	// The daemon takes the first of two variables with one name. The last one keeps it
+	// from Vertex AI, whatever the person uses.
 	config.Environ = append([]string{"GEMINI_API_KEY=demo", "GOOGLE_GEMINI_BASE_URL=http://demo.invalid",
 		"GOOGLE_GENAI_USE_ENTERPRISE=false"}, config.Environ...)
 	return server, config, nil

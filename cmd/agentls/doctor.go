@@ -151,6 +151,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	found = append(found, trust, checkAnswers(ctx, conn, config), checkSessions(dir))
 	found = append(found, checkAgents(ctx, conn)...)
 	found = append(found, checkLocks(ctx, conn, dir)...)
+	// Not deferred: an end that fails is a finding.
 	if err := conn.Close(); err != nil {
 		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + oneLine(err), ""})
 	}
@@ -381,6 +382,7 @@ func checkTerminal(std streams, env func(string) string) finding {
 			"terminal: standard input is no terminal, so nobody can be asked and what asks is refused",
 			"--approve edits or auto lets more run without a question"}
 	}
+	// In the order in which the C library looks for it.
 	locale := strings.ToUpper(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	if runtime.GOOS != "windows" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8") {
 		return finding{"terminal", odd, "terminal: the locale is not UTF-8, so some characters may not show",

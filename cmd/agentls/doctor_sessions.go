@@ -30,6 +30,7 @@ func checkSessions(dir string) finding {
 			"make it writable, or set GEMINI_HOME to a folder that is"}
 	}
 	_, err = f.WriteString("can this be written?\n")
+	// A full disk or a quota may show only with Sync.
 	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
 		return finding{"sessions", broken, "sessions: " + oneLine(err),
 			"make room on the disk, or set GEMINI_HOME to a folder on another"}

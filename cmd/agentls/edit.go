@@ -98,6 +98,7 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 		return false, err
 	}
 	defer disk.Close()
+	// target has followed the links; one that has come since is refused.
 	disk = disk.Direct()
 	before, err := disk.Read(ctx, name, 0)
 	if err != nil {
@@ -134,6 +135,7 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 			_, err = stateOf(ctx, conn, info.URI)
 		}
 	}
+	// Exact: the bytes are the editor's, with charset, mark and line ends.
 	_, failed := disk.Write(ctx, workspace.Write{Name: name, Text: now, Seen: before.Digest, Exact: true})
 	if document {
 		if failed == nil {

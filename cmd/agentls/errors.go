@@ -60,6 +60,7 @@ func inOurWords(method string, err error) error {
 	}
 	a := &answered{text: e.Message, error: err}
 	_ = json.Unmarshal(e.Data, &a.about) // what has no data is told as it is
+	// What the daemon advises is for an editor, and is replaced below.
 	what, _ := advice(e.Message)
 	switch fault.Reason(a.about.Kind) {
 	case fault.UnknownAgent:

@@ -173,6 +173,7 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 	if at == "" { // a built-in agent has no file to be a version of
 		return first, second, nil
 	}
+	// Both are explained anew, as texts of the one file.
 	for _, e := range []**wire.ExplainResult{&first, &second} {
 		text, err := os.ReadFile((*e).File)
 		if err != nil {

@@ -189,6 +189,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 	for i, f := range r.Files {
 		file := tool.Escape(filepath.Base(f.File))
 		switch d := filepath.Dir(f.File); {
+		// A path that is not there has no folder to stand below.
 		case f.Missing:
 			if dir != "" {
 				fmt.Fprintln(out)
@@ -208,6 +209,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		switch {
 		case f.Status == "refused":
 			reason := tool.Escape(inFlags.Replace(f.Reason))
+			// Some reasons begin with the file.
 			if !strings.HasPrefix(reason, file) {
 				reason = file + ": " + reason
 			}

@@ -64,6 +64,7 @@ func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(
 
 // manPage is the page of a command in the macros of man(7), made from what --help shows.
 func manPage(c *cobra.Command) []byte {
+	// cobra adds --help when it executes a command, and not before.
 	c.InitDefaultHelpFlag()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"agentls %s\"\n", strings.ToUpper(manName(c)), version)

@@ -134,5 +134,6 @@ func writers() []model.Entry {
 	return slices.DeleteFunc(slices.Clone(model.NewTable(time.Now).Entries()), writesNothing)
 }
 
-// writesNothing reports whether a model only embeds.
+// writesNothing reports whether a model only embeds. A model of which neither is known
+// may write.
 func writesNothing(e model.Entry) bool { return e.MaxOutput == 0 && e.Window > 0 }

@@ -278,6 +278,8 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	defer cancel(nil)
 	out := &outlet{std.out, cancel}
 	t := newTimeline(streams{std.in, out, std.err}, newTerminal(std))
+	// Nobody types while a single run goes on, so the status may be drawn again and
+	// again.
 	t.status = newStatus(std.err, false)
 	if o.trace {
 		t.trace = new(trace.Builder)
@@ -293,6 +295,7 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	}
 	// The daemon has ended before the result is told, so that its log is written then.
 	result, err := func() (*wire.RunResult, error) {
+		// Headless has main told that nobody can answer.
 		config.Brief, config.Headless = true, !t.terminal.there
 		conn, err := connect(ctx, config, ".", t.handlers())
 		if err != nil {
@@ -387,6 +390,7 @@ func inputsOf(whole string, given []string, schema json.RawMessage) (json.RawMes
 	}
 	values := map[string]json.RawMessage{}
 	if whole != "" {
+		// null is no object.
 		if err := json.Unmarshal([]byte(whole), &values); err != nil || values == nil {
 			return nil, errors.New(`invalid --inputs; use a JSON object, as in --inputs '{"path": "app.ts"}'`)
 		}

@@ -246,6 +246,7 @@ func (c *connection) toItsEnd(ctx context.Context, method string, params any, ru
 		_ = c.Call(call, wire.MethodCancel, &wire.CancelParams{Run: run},
 			nil) // the answer to the run says how it ended
 	})
+	// A run that has ended is not cancelled any more.
 	defer stop()
 	end := t.watch(agent)
 	err := c.Call(call, method, params, result)

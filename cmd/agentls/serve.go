@@ -121,6 +121,7 @@ func serveConfig(std streams, logTo string) (config daemon.Config, end func(), e
 		debug.SetMemoryLimit(daemon.MemoryLimit)
 	}
 	config.Memory = daemon.MemoryLimitOf()
+	// A daemon that hangs ends its process, since an editor starts another.
 	config.Exit = os.Exit
 	return config, end, nil
 }

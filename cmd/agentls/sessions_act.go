@@ -41,6 +41,7 @@ on; the flags give it more, and without them it has as much again of what it cam
 				return err
 			}
 			config.Trust = config.Trust || o.trust
+			// Without flags the daemon gives as much again of what the run came to.
 			if more != (wire.Extend{}) {
 				p.Extend = &more
 			}
@@ -292,6 +293,7 @@ only runs that had not finished, and began after the place, are ended for good.`
 				if err := conn.exactSession(ctx, p.Session); err != nil {
 					return err
 				}
+				// For the command that undoes this.
 				before, err := conn.lastEvent(ctx, p.Session)
 				if err != nil {
 					return err

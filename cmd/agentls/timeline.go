@@ -279,6 +279,7 @@ func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 		t.call("", b)
 	case activity.ConfirmationAsked:
 		t.mu.Lock()
+		// What came before the question is shown, so it may be asked now (awaitEvent).
 		close(t.question(b.ID))
 		t.mu.Unlock()
 	case activity.ConfirmationAnswered:
@@ -444,6 +445,7 @@ func (t *timeline) again(b activity.Retry) {
 	t.mu.Unlock()
 	line := fmt.Sprintf("retrying now, attempt %d", b.Attempt)
 	if b.WaitMs > 0 {
+		// A shorter wait would be shown as 0s.
 		wait := max(time.Duration(b.WaitMs)*time.Millisecond, time.Second)
 		line = fmt.Sprintf("retrying in %v, attempt %d", wait.Round(time.Second), b.Attempt)
 	}

@@ -169,6 +169,7 @@ func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *term
 	if err != nil || r.Trusted || (r.Decided != "" && !r.Replaced) {
 		return err
 	}
+	// What the folder brings is read only where somebody is asked.
 	if r, err = conn.trustIn(ctx, folder, true, false); err != nil {
 		return err
 	}

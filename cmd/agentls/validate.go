@@ -67,6 +67,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 	for i, v := range r.Results {
 		reports[i] = reportOf(v)
 	}
+	// Agents of one name are told apart by their files.
 	language.Titles(reports, func(i int) string { return place(r.Results[i].URI) })
 	for i, v := range r.Results {
 		report := reports[i]
