@@ -92,6 +92,7 @@ func OTLP(session, version string, spans []*Span, content bool) ([]byte, error) 
 // conventions have no name for are agentls.<kind>.<field>. The parent of a run that a
 // handoff led to is the handoff.
 func (s *Span) otlp(session string, content bool) otlpSpan {
+	// The id of a trace has 16 bytes, that of a span 8.
 	trace := sha256.Sum256([]byte(session + "\x00" + s.CorrelationID))
 	id := func(span uint64) string {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", session, s.CorrelationID, span))

@@ -123,7 +123,8 @@ func printFindings(out io.Writer, found []finding) error {
 
 // examine makes all checks, in the order in which a run needs what they are about. Where
 // the daemon does not start, the checks that need it are left out, and that is a finding.
-// The error is only for a current folder that cannot be found out.
+// The error is only for a current folder that cannot be found out. A new check is a
+// function that returns a finding; it is called here, and named in finding.Check.
 func examine(ctx context.Context, config daemon.Config, std streams, live bool) ([]finding, error) {
 	folder, err := here()
 	if err != nil {

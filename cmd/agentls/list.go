@@ -38,7 +38,8 @@ func listCommand(std streams) *cobra.Command {
 	return c
 }
 
-// headings are the groups of a list, in their order.
+// headings are the groups of a list, in their order. Agents of another scope are not
+// listed.
 var headings = []struct{ scope, title string }{
 	{"project", "Agents of this folder"}, {"global", "Your agents"}, {"extension", "Agents of extensions"},
 	{"system", "Built in"},

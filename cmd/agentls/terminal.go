@@ -239,7 +239,8 @@ func requests(text string) (all []string) {
 }
 
 // keys are what a person types to answer a question about a call; anything else is no.
-// outcome is that of the wire.
+// outcome is that of the wire. The chat has the same answers in a list of its own
+// (answers).
 var keys = []struct {
 	key, word, outcome, says string
 	holds                    bool // for more than one call

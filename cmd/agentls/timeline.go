@@ -245,7 +245,8 @@ func (t *timeline) begin(e wire.ActivityParams, b activity.RunStarted) {
 }
 
 // showRun shows an event about the run itself. ContentDelta is the agent's text;
-// everything else becomes a line or two.
+// everything else becomes a line or two. An event without a case here is left to
+// showContext, which shows it where tool.EventLine has a line for it.
 func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 	switch b := body.(type) {
 	case activity.RunStarted:

@@ -42,7 +42,8 @@ func (t *timeline) finish(r *wire.RunResult) {
 	}
 }
 
-// endings say how a run ended, for people.
+// endings say how a run ended, for people. A reason that is not here is shown by its
+// name.
 var endings = map[activity.Reason]string{
 	activity.Aborted: "Cancelled.", activity.Timeout: "Out of time.", activity.MaxTurns: "Out of turns.",
 	activity.Budget: "Out of budget.",

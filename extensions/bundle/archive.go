@@ -168,6 +168,7 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	}
 	clean := path.Clean(strings.TrimSuffix(name, "/"))
 	switch {
+	// Backslashes and colons part names on Windows; they are refused on every system.
 	case len(name) > maxName, strings.ContainsAny(name, "\\\x00:"), !filepath.IsLocal(filepath.FromSlash(clean)),
 		strings.Contains("/"+name+"/", "/../"):
 		return refuse("the entry %.100q leads out of the archive, or cannot be a file's name", name)

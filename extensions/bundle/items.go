@@ -164,6 +164,7 @@ func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 		places = append(places, struct{ dir, variable string }{b.Project, "workspacePath"})
 	}
 	for _, at := range places {
+		// A shell's words may have the variable in quotes and the rest behind them.
 		relative := strings.NewReplacer(
 			"${/}", "/", `"${`+at.variable+`}"/`, "", `"$`+at.variable+`"/`, "", "${"+at.variable+"}/", "",
 			"$"+at.variable+"/", "",

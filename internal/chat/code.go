@@ -180,6 +180,7 @@ func stableEnd(text string) int {
 				fence = ""
 			}
 		default:
+			// An indented line may belong to a list that stands above the blank one.
 			if blank && trimmed != "" && line[0] != ' ' && line[0] != '\t' {
 				end = at
 			}

@@ -238,6 +238,7 @@ func (m *screen) result(i *item, b activity.ToolState) {
 	switch {
 	case b.Name == "bash":
 		i.text = PrintedText(i.text)
+	// A difference in the result is shown as one, where no FileChanged has brought it.
 	case i.patch == "" && strings.Contains(i.text, "\n@@ "):
 		i.patch = removeFence(i.text)
 	}

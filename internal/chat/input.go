@@ -44,6 +44,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 			m.chat.config.Leave()
 			return nil
 		}
+	// Within a text of several lines the arrows move the cursor.
 	case "up":
 		if m.input.Line() == 0 && m.history.back(m.input.Value()) {
 			m.recall()

@@ -197,6 +197,7 @@ func (i *item) below(columns int, open bool) []string {
 	}
 	var lines []string
 	for n, line := range all {
+		// A single line more is shown, rather than a line that says how many there are.
 		if !open && n == most && len(all) > most+1 {
 			lines = append(lines, paint(dim, fmt.Sprintf("  … %d more lines, Ctrl-O shows them", len(all)-n)))
 			break

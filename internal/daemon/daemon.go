@@ -394,6 +394,7 @@ func (b *daemon) startWork(answered <-chan struct{}, store *session.Store) {
 	if b.Brief {
 		return
 	}
+	// The names complete the sentence of guardWork: agentls does not … any more.
 	for what, work := range map[string]func(context.Context){
 		"look for sessions that need not be kept": func(ctx context.Context) { b.retain(ctx, store) },
 		"look at its memory":                      b.memory.watch,

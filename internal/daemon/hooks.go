@@ -62,6 +62,7 @@ func (b *daemon) readHooks(s *folderSettings, all *workspace.Settings) {
 				continue
 			}
 			origin := raw.Origin
+			// The place of the event within the file, rather than that of the section.
 			for _, at := range all.Lookup("hooks", d.Key) {
 				if at.Origin.File == origin.File {
 					origin = at.Origin
@@ -94,6 +95,7 @@ func (h describedHook) same(other describedHook) bool {
 		}
 		return d.Sandbox
 	}
+	// Two hooks of one file are both run, also where they are alike.
 	return other.Project != h.Project && other.Event == h.Event && other.Name == h.Name && other.Matcher == h.Matcher &&
 		other.Command == h.Command && slices.Equal(other.Args, h.Args) && slices.Equal(other.Env, h.Env) &&
 		access(other.Described) == access(h.Described)

@@ -73,6 +73,7 @@ func (l logins) Put(ctx context.Context, at string, value []byte) error {
 		} else {
 			l.log.Warn("the keyring does not take a login, so a file of yours has it", "server", at, "err", err)
 		}
+	// The keyring forgets it first: once the file has, nobody would find it there again.
 	case before.Keyring && l.keyring:
 		_, err := inKeyring(ctx, func() (string, error) { return "", keyring.Delete(keyringService, at) })
 		if err != nil && !errors.Is(err, keyring.ErrNotFound) {

@@ -239,6 +239,8 @@ func (b *daemon) credentials(named string) (string, error) {
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
+	// Where a metadata server may answer: one that is named, and those of Cloud Run, of
+	// Kubernetes and of Google's machines.
 	if b.env("GCE_METADATA_HOST") != "" || b.env("K_SERVICE") != "" ||
 		b.env("KUBERNETES_SERVICE_HOST") != "" || onGoogle() {
 		return "", nil

@@ -198,6 +198,7 @@ func (s *folderSettings) allow(e settings.Entry, in places) {
 			s.ignore(e.Origin, "tools.allowed", err)
 			return
 		}
+		// The rule is about the file itself, wherever links lead.
 		rule.Path = filepath.ToSlash(file)
 		s.runs.Reveal = append(s.runs.Reveal, file)
 	}
@@ -257,6 +258,7 @@ func (s *folderSettings) narrow(list []settings.Entry, from explanation.Origin) 
 		core = append(core, rule.Tool)
 	}
 	var missing []string
+	// Tools of MCP servers are another matter: the list is of those that are built in.
 	for _, t := range (builtin.Config{}).Tools() {
 		if name := t.Spec().Name; !tool.AnyGives(core, name) {
 			missing = append(missing, name)

@@ -60,6 +60,7 @@ func (j *Job) start(cmd *exec.Cmd, r role) (*Child, error) {
 		defer runtime.UnlockOSThread()
 		defer close(c.ended)
 		err := j.groups.start(cmd, r, nil)
+		// The child has these now. Open here, they would keep its output from ending.
 		out.closeTheirs()
 		if err == nil {
 			c.PID = cmd.Process.Pid

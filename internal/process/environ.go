@@ -42,6 +42,8 @@ func Environ(own []string) []string {
 	out := make([]string, 0, len(fixed)+16)
 	for _, entry := range own {
 		name, value, ok := strings.Cut(entry, "=")
+		// A value that begins with () { is a function of bash's, which a shell would take
+		// over.
 		if !ok || (!passed[name] && !strings.HasPrefix(name, "LC_")) || secret(value) ||
 			strings.HasPrefix(value, "() {") {
 			continue

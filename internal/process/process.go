@@ -124,6 +124,7 @@ func (j *Job) Run(ctx context.Context, progress func(string), do func() error) e
 	done := make(chan struct{})
 	var err error
 	var all conc.WaitGroup
+	// Reports go on until do has returned, also after ctx has ended.
 	reporting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	all.Go(func() { j.Output.report(reporting, progress) })
 	all.Go(func() {
@@ -145,6 +146,7 @@ func (j *Job) Run(ctx context.Context, progress func(string), do func() error) e
 // terminate ends all processes of the job: it asks first and kills then. What
 // cannot be ended is left to the kernel, and nobody waits for it any more.
 func (j *Job) terminate(done <-chan struct{}) {
+	// First, so that nothing is started any more while the rest is ended.
 	j.groups.close()
 	j.signal(terminate)
 	timer := time.NewTimer(grace)

@@ -149,6 +149,7 @@ func New(config Config) (*Client, error) {
 	}
 	config.APIKey = strings.TrimSpace(config.APIKey)
 	if config.Vertex != nil {
+		// A copy, since check fills in the location.
 		vertex := *config.Vertex
 		if err := vertex.check(config.APIKey); err != nil {
 			return nil, err

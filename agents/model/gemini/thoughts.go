@@ -37,6 +37,7 @@ func (t *thoughts) add(text string, section func(subject, text string) error) er
 				body.Reset()
 				continue
 			}
+			// It is a heading or not when its line has ended.
 			if !whole && mayBeHeading(line) {
 				t.held = line
 				break
