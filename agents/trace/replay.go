@@ -59,6 +59,7 @@ func Replay(events []activity.Event) (steps []Step, totals Totals) {
 	for _, e := range events {
 		totals.Duration = e.Time.Sub(first)
 		step := Step{Seq: e.Seq, After: e.Time.Sub(first), Run: e.Run, Agent: e.Agent}
+		// The nodes of a graph are no spans.
 		if node, ok := e.Body.(activity.GraphNode); ok {
 			step.Kind, step.Text, step.Error = "node", fmt.Sprintf("[%s] %s", node.Node, node.State), node.Error
 			steps = append(steps, step)

@@ -144,6 +144,8 @@ const latestRun = "latest"
 // and returns the changes of the first one that has any. A session that another agentls
 // has is left out and named on standard error; one that cannot be read is left out.
 func (c *connection) listChanges(ctx context.Context, std streams, session, run string) ([]changed, error) {
+	// The newest session is first, and so latestRun ends with the newest run that changed
+	// something.
 	sessions, err := c.sessions(ctx)
 	if err != nil {
 		return nil, err
@@ -340,6 +342,8 @@ func printChanges(ctx context.Context, out io.Writer, all []changed, patches boo
 	var b strings.Builder
 	session := ""
 	for _, f := range all {
+		// Changes of one session stand next to each other: where there are several
+		// sessions, the first change or the last is another's.
 		if several := f.Session != all[0].Session || f.Session != all[len(all)-1].Session; several &&
 			f.Session != session {
 			session = f.Session

@@ -331,6 +331,7 @@ func (c *conversation) answer(ctx context.Context, p *wire.AskParams) (*wire.Ask
 		for i, choice := range p.Choices {
 			options = append(options, chat.Option{Key: fmt.Sprint(i + 1), Label: choice})
 		}
+		// Its key is no number, so it is the same however many choices there are.
 		own := chat.Option{Key: "o", Label: "Something else: type it"}
 		if !ours {
 			options = append(options, own)

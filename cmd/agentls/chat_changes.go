@@ -31,6 +31,7 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 		return err
 	}
 	if action != "" {
+		// What was done before an error is told as well.
 		r, err := d.conn.resolve(ctx, d.session, files, action)
 		return errors.Join(err, printResolved(d.std.out, r))
 	}

@@ -135,6 +135,7 @@ func showContext(ctx context.Context, conn *connection, out io.Writer, session, 
 	if r.Window > 0 {
 		fmt.Fprintf(&b, " of %s", tool.Tokens(r.Window))
 	}
+	// A time that is not known cannot be parsed, and is left out.
 	for _, at := range []struct{ word, time string }{{"begun", r.StartedAt}, {"last used", r.LastActiveAt}} {
 		if when, err := time.Parse(time.RFC3339, at.time); err == nil {
 			fmt.Fprintf(&b, ", %s %s", at.word, ago(time.Since(when)))

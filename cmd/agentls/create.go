@@ -58,6 +58,7 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 				return err
 			}
 			asks := newTerminal(std)
+			// An agent needs a name, and a template or a prompt.
 			partial := w.Name == "" || (w.Template == "" && w.Prompt == "")
 			asking := asks.there && (w.extended || partial)
 			switch {

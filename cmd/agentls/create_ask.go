@@ -89,6 +89,7 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 		names = append(names, tool.Escape(t.Name))
 	}
 	w := z.w
+	// A flag that was given has put its field there already.
 	absent := func(field string) func() bool {
 		return func() bool { _, given := w.Fields[field]; return !given }
 	}
@@ -119,6 +120,7 @@ func (z *wizard) questions(ctx context.Context) ([]prompt, error) {
 			prompt{"Agents that it may hand over to, by commas, or user [the template's]: ",
 				absent("handoffs"), w.setHandoffs})
 	}
+	// All templates but blank bring instructions of their own.
 	return append(all, prompt{
 		"Instructions, what it is to do [write them later with agentls edit]: ",
 		func() bool { return w.Prompt == "" && (w.Template == "" || w.Template == "blank") },

@@ -125,6 +125,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	// A request that is not in the script is a fault of the demo, however the run ended.
 	if script != nil {
 		if failures := script.Failures(); len(failures) > 0 {
 			return fault.New(fault.Internal, "demo", "the demo did not go as its script says: %s", failures[0])

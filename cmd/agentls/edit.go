@@ -70,6 +70,7 @@ func editAgent(ctx context.Context, conn *connection, std streams, info wire.Age
 		err = with(ctx, std, func(ctx context.Context, anew *connection) error { // conn's knows the file as it was
 			return validate(ctx, anew, std.out, &wire.ValidateParams{URI: info.URI}, false)
 		})
+		// A file that is not valid may be edited again; any other error ends the command.
 		var code exit
 		if !errors.As(err, &code) || !asks.there || !asks.yes(ctx, "Edit it again? [Y/n] ", true) {
 			return err

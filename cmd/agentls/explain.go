@@ -80,6 +80,7 @@ It exits 0 whatever it finds; with --exit-code, 1 where B may do more than A.`,
 						"This folder is not trusted, so its agents do not run: compared is what they could do if it were.")
 				}
 				d := authority.Compare(&a.Explanation, &b.Explanation)
+				// JSON has a list also where nothing differs.
 				if d.Lines == nil {
 					d.Lines = []authority.Change{}
 				}

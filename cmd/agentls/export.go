@@ -110,6 +110,7 @@ func exportAgents(ctx context.Context, conn *connection, std streams, o exportOp
 		} else {
 			report.Refused++
 		}
+		// With --stdout the one agent comes as a text.
 		if f.Text != nil {
 			printed = *f.Text
 		}

@@ -225,11 +225,13 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		for _, text := range f.Notes {
 			fmt.Fprintf(out, "            warning: %s\n", tool.Escape(text))
 		}
+		// What several files lost is told once, below all of them.
 		printLosses(out, slices.DeleteFunc(slices.Clone(f.Losses), func(l wire.Loss) bool {
 			return slices.ContainsFunc(common, func(s shared) bool { return s.loss == l })
 		}))
 	}
 	printShared(out, common)
+	// A file that was there as it is was not imported now, whatever its status.
 	there, repaired, stopped := 0, 0, 0
 	for _, f := range r.Files {
 		if f.Stopped {

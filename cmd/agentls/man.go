@@ -74,6 +74,7 @@ func manPage(c *cobra.Command) []byte {
 	if about == "" {
 		about = c.Short + "."
 	}
+	// The lines of the text are as they are to be, so roff must not fill them.
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(about))
 	if c.HasAvailableLocalFlags() {
 		b.WriteString(".SH OPTIONS\n")

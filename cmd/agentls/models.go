@@ -54,6 +54,7 @@ func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 	for _, e := range all {
 		input, output := pricesOf(e.Prices)
 		note := ""
+		// A day that is to come is told too, so that agents get another model in time.
 		switch day, err := time.Parse(time.DateOnly, e.Retired); {
 		case err == nil && !now.Before(day):
 			note = "retired: " + cmp.Or(e.Successor, "no successor")

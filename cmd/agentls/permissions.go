@@ -26,6 +26,7 @@ func permissionsCommand(std streams) *cobra.Command {
 		Use: "permissions", Short: "List what you allowed always in this folder, or forget it",
 		Long: `Lists what you answered with "always" in this folder: these calls are not asked
 about any more. What was allowed for one run or session ended with it.`,
+		// Without an argument it lists; any argument was to be a part of it.
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return needsPart(c, args)

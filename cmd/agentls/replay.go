@@ -32,6 +32,7 @@ first, and exits with 1 then.`,
 		Args: arguments(0, 1), ValidArgsFunction: completeSessions,
 		RunE: func(c *cobra.Command, args []string) error {
 			return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
+				// The argument counts before the flag.
 				id, err := conn.findSession(ctx, append(args, session)[0])
 				if err != nil {
 					return err

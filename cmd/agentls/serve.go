@@ -61,6 +61,7 @@ daemon itself never listens.`,
 			if err != nil {
 				return err
 			}
+			// The error is for the log. How the client ended it decides the exit code.
 			outcome, err := daemon.Serve(c.Context(), rwc, config)
 			if err != nil {
 				config.Log.Error("the connection ended", "err", err)

@@ -90,6 +90,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		if s.Locked || s.Problem != "" || (p.Session != "" && p.Session != s.Session) {
 			continue
 		}
+		// findRun fills it in; p gets what the run has that is picked.
 		one := wire.ResumeParams{Extend: p.Extend}
 		if agent, err = c.findRun(ctx, s.Session, &one); err == nil {
 			left = append(left, leftBehind{s, one, agent})
@@ -361,6 +362,7 @@ func printRewound(out io.Writer, p *wire.SessionRewindParams, before uint64, r *
 	}
 	fmt.Fprintf(&b, "Session %s is at %d again. Undo this: agentls sessions rewind %s --to %d%s\n",
 		tool.Escape(p.Session), p.ToSeq, tool.Escape(p.Session), before, files)
+	// Not everything that was left can be taken back by force.
 	if !p.Force && slices.ContainsFunc(r.Left, func(left wire.LeftFile) bool { return agents.Forcible(left.Why) }) {
 		fmt.Fprintf(&b, "Take back what was left as well: agentls sessions rewind %s --to %d --files --force\n",
 			tool.Escape(p.Session), p.ToSeq)

@@ -438,6 +438,7 @@ func (t *terminal) ask(ctx context.Context, p *wire.AskParams) (*wire.AskResult,
 			return &wire.AskResult{Action: "decline"}, nil
 		}
 		if len(p.Choices) > 0 {
+			// A number is the place of a choice, also where the choices are numbers.
 			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(p.Choices) {
 				line = p.Choices[n-1]
 			}

@@ -131,6 +131,7 @@ func (p *testPass) run(ctx context.Context, files []string) error {
 		work.Go(test)
 	}
 	work.Wait()
+	// A test that was cut off has not failed.
 	if ctx.Err() != nil {
 		return exit{exitInterrupted}
 	}
@@ -295,6 +296,7 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)),
 			export.ShortTime(r.took))
 		for i, line := range r.wrong {
+			// A failure is where the test expects what did not come, or else at the test.
 			at := r.line
 			if i < len(r.lines) {
 				at = max(at, r.lines[i])
@@ -385,6 +387,7 @@ func recordTest(ctx context.Context, std streams, o *testOptions) error {
 			_, err = std.out.Write(text)
 			return err
 		}
+		// Under another name agentls test would not find it.
 		if !strings.HasSuffix(o.output, agenttest.Suffix) {
 			return usage{fmt.Errorf("the name of a file of tests ends in %s, not as in %s", agenttest.Suffix,
 				shellQuote(o.output))}

@@ -74,6 +74,7 @@ func validate(ctx context.Context, conn *connection, out io.Writer, p *wire.Vali
 		bad = bad || !report.Valid()
 		var err error
 		switch {
+		// The daemon's answer was printed whole above.
 		case asJSON:
 		case p.Name == "" && p.URI == "":
 			line := tool.Escape(report.Line())

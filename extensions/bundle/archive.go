@@ -60,6 +60,7 @@ func unpack(ctx context.Context, archive string, into *os.Root) error {
 	}
 	u := &unpacking{ctx: ctx, into: into, packed: info.Size(), seen: make(map[string]bool)}
 	r := bufio.NewReader(f)
+	// The first bytes decide; a plain tar has none that tell, so there its name does.
 	head, _ := r.Peek(4)
 	switch {
 	case bytes.HasPrefix(head, []byte("PK")):

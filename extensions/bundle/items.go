@@ -44,6 +44,7 @@ func (b *Bundle) serverDetail(d map[string]any) string {
 	if cwd := said("cwd"); cwd != "" {
 		text += "  in " + cwd
 	}
+	// A server over HTTP starts nothing, so there is no wall around it.
 	if said("command") != "" {
 		access := sandbox.Full
 		if b.Project != "" {
@@ -107,6 +108,7 @@ func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, nam
 	if err != nil {
 		return fmt.Errorf("hooks/hooks.json cannot be read: %w", err)
 	}
+	// Hooks returns these, and what follows makes digests of the same.
 	b.hooks = []byte(file.Hooks)
 	files, err := hashTree(ctx, root, "hooks")
 	if err != nil {

@@ -57,6 +57,7 @@ func (b *Bundle) Servers(workspace string, lookup func(string) (string, bool)) m
 		}
 		env, _ := d["env"].(map[string]any)
 		for _, s := range b.settings {
+			// What the description says itself counts before the person's variable.
 			if value, ok := lookup(s.EnvVar); ok && s.EnvVar != "" && env[s.EnvVar] == nil {
 				if env == nil {
 					env = map[string]any{}

@@ -118,6 +118,8 @@ func highlight(code, language string) []string {
 		case slices.Contains(g.keywords, token):
 			s = keyword
 		}
+		// A comment or a string may go over several lines, each of which ends its own
+		// style.
 		for i, line := range strings.Split(token, "\n") {
 			if i > 0 {
 				b.WriteByte('\n')

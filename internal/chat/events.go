@@ -52,6 +52,7 @@ func (m *screen) event(e Event) {
 	case activity.ModelFinished:
 		m.usage = m.usage.Add(b.Usage)
 		m.status.Model = cmp.Or(m.modelOf(e, b.Model), m.status.Model)
+	// What is said in two turns is two items.
 	case activity.TurnStarted:
 		if !e.Below {
 			m.endText()

@@ -39,6 +39,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 			m.chat.config.Interrupt()
 		}
 		return nil
+	// Behind text it deletes, as in a shell.
 	case "ctrl+d":
 		if m.input.Value() == "" {
 			m.chat.config.Leave()

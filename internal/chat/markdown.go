@@ -153,6 +153,7 @@ func (w *writer) inlines(parent ast.Node) string {
 func (w *writer) inline(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:
+		// The text is wrapped anew, so a line end of the source is a blank.
 		end := ""
 		switch {
 		case n.HardLineBreak():

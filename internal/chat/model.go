@@ -108,6 +108,7 @@ func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case completedMsg:
 		m.popup.take(msg)
 		return m, nil
+	// Time decides whether a question takes keys.
 	case tickMsg:
 		m.ticking = false
 		m.arm()
@@ -132,6 +133,7 @@ func (m *screen) take(msg tea.Msg) tea.Cmd {
 	case openMsg:
 		return m.open(msg.d)
 	case closeMsg:
+		// The step may have its answer by now.
 		if m.dialog == msg.d {
 			m.dialog = nil
 			m.add(&item{kind: noteItem, text: msg.how})

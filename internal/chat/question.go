@@ -248,6 +248,7 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
+	// While something is searched for, a digit is a part of it.
 	for _, o := range options {
 		if o.Key != "" && k.Text == o.Key && d.filter == "" {
 			return m.choose(o)

@@ -93,6 +93,7 @@ func (b *daemon) lookAtHome() (inMemory bool) {
 			fmt.Sprintf("agentls keeps nothing where others can change it (%v), so %s. See who did that, fix it, and start it again.", err, lost))
 		return true
 	}
+	// Sessions are kept all the same: a single daemon does without locks.
 	if err := filelock.Works(there); err != nil {
 		b.banners = append(b.banners,
 			fmt.Sprintf("Files in %s cannot be locked (%v): two agentls at once could write the same session. "+

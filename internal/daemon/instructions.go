@@ -14,6 +14,8 @@ import (
 // What is left out is there with the reason, so that the person can be told.
 func (b *daemon) instructions(folder, file string) prompt.Memory {
 	deny := b.settingsOf(folder).runs.Deny
+	// The folder is resolved and not the file itself: the place decides which files are
+	// told.
 	if file != "" {
 		file = filepath.Join(workspace.CanonicalPath(filepath.Dir(file)), filepath.Base(file))
 	}
@@ -21,6 +23,7 @@ func (b *daemon) instructions(folder, file string) prompt.Memory {
 		Home: workspace.CanonicalPath(b.Home), Person: workspace.CanonicalPath(b.env("HOME")),
 		Folder: folder, File: file, Trusted: b.instructs,
 		Data: prompt.Remembered, Bundles: b.bundleInstructions(folder),
+		// What agents may not read is not told to them either.
 		Refused: func(path, text string) string {
 			switch {
 			case tool.IsCredential(path):

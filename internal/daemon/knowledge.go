@@ -38,6 +38,7 @@ func (b *daemon) newInstalled() definition.Installed {
 			return successor.ID, retired
 		},
 		Sampling: func(name string) bool {
+			// Nothing is wrong with a model of which nothing is known.
 			e, known := b.table.Lookup(name)
 			return !known || e.Sampling
 		},

@@ -138,6 +138,7 @@ func (b *daemon) translate(all *workspace.Settings, folder string) *folderSettin
 			s.problems = append(s.problems, fmt.Sprintf("security.additionalFolders: %v", err))
 		}
 	}
+	// An element that cannot be read is told, and the others count, here and below.
 	for _, raw := range all.Model.Routes {
 		if route, err := model.ParseRoute(raw.JSON); err == nil {
 			route.Origin = raw.Origin

@@ -77,6 +77,7 @@ func (s *folderSettings) allowHost(e settings.Entry) {
 // its name is a shell denies such commands of bash.
 func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in places) {
 	rule, err := tool.ParseRule(e.Text, toolOfEntry)
+	// The name is wanted also of an entry that is no rule.
 	name, _, _ := strings.Cut(strings.TrimSpace(e.Text), "(")
 	name = strings.TrimSpace(name)
 	_, known := definition.CanonicalTool(name)
@@ -95,6 +96,7 @@ func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in p
 			meant)))
 	}
 	if !rule.Limited() {
+		// No built-in tool is meant, so the name stays as it is written.
 		if !likely {
 			meant = e.Text
 		}
@@ -129,6 +131,7 @@ func toolOfEntry(name string) (string, bool) {
 		}
 	}
 	words := []string{"shell", "terminal", "runcommand", "executecommand", "exec", "cmd", "sh", "zsh"}
+	// Short words are parts of others, as sh is of push.
 	if slices.ContainsFunc(words, func(w string) bool {
 		return plain == w ||
 			(len(w) > 4 && strings.Contains(plain, w))

@@ -30,6 +30,7 @@ func carries(known func([]byte) []byte, text string, depth int) bool {
 	if depth == 0 || len(text) > maxCarried {
 		return false
 	}
+	// The two differ in what a plus stands for.
 	if plain, err := url.QueryUnescape(text); err == nil && plain != text && carries(known, plain, depth-1) {
 		return true
 	}
@@ -65,6 +66,8 @@ func decodings(word string) []string {
 		part := standard[from:]
 		if plain, err := base64.RawStdEncoding.DecodeString(part[:len(part)-len(part)%4]); err == nil {
 			rest := ""
+			// Two or three characters at the end stand for a byte or two; one stands for
+			// none.
 			if n := len(part) % 4; n > 1 {
 				end, _ := base64.RawStdEncoding.DecodeString(part[len(part)-n:])
 				rest = string(end)

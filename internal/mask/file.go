@@ -43,6 +43,7 @@ func SecretsOfFile(data []byte) map[string][]string {
 			continue
 		}
 		name := ""
+		// As in .netrc, where the word before a value names it.
 		for _, word := range strings.Fields(line) {
 			addSecrets(found, name, trimQuotes(word))
 			name = word

@@ -82,6 +82,7 @@ func secretsOfURL(text string) []string {
 	}
 	if password, ok := u.User.Password(); ok {
 		all = append(all, password)
+		// As it is written in the URL, too: a program may print either.
 		if _, escaped, ok := strings.Cut(u.User.String(), ":"); ok && escaped != password {
 			all = append(all, escaped)
 		}

@@ -278,6 +278,7 @@ func (o *Output) report(ctx context.Context, progress func(string)) {
 				progress(text)
 			}
 			return
+		// Much has come, and the command waits until it is reported.
 		case <-o.full:
 			progress(o.take())
 			warned = false

@@ -36,6 +36,7 @@ func (t *Plain) Convert(p []byte) string {
 	b.Grow(len(p))
 	for i := 0; i < len(p); {
 		if t.state == stText && !t.cr {
+			// Most of what comes is text as it is, and is copied at once.
 			if n := ordinary(p[i:]); n > 0 {
 				b.Write(p[i : i+n])
 				i += n

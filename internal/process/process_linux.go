@@ -91,6 +91,7 @@ func find(mark string, known map[int]Found, reapers map[int]bool) []Found {
 			ours[pid] = true
 		}
 	}
+	// What one of ours has started is ours, and what that has, until nothing is added.
 	for grown := true; grown && len(ours) > 0; {
 		grown = false
 		for _, p := range all {

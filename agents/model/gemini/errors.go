@@ -267,6 +267,8 @@ func classOf(status int, message string, details []detail) model.Class {
 	// The API answers a wrong key with 400.
 	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
 		return model.Unauthorized
+	// Without details its words are all that tells a key that is refused from a model
+	// that is.
 	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") ||
 		(len(details) == 0 && keyWords.MatchString(message)) || keyRefused(message)):
 		return model.Unauthorized

@@ -176,6 +176,7 @@ func (s *stream) take(line []byte) {
 		s.dispatch()
 		return
 	}
+	// A comment, by which servers keep a connection from going idle.
 	if line[0] == ':' {
 		return
 	}
@@ -389,6 +390,7 @@ func tidy(data []byte) ([]byte, bool) {
 	}
 	out := make([]byte, 0, len(data))
 	inText, escaped := false, false
+	// Commas within strings stay.
 	for i, c := range data {
 		if inText {
 			inText = escaped || c != '"'
