@@ -67,6 +67,7 @@ func Build(events []activity.Event) []*Span {
 			s.End = b.now
 		}
 	}
+	// A run whose beginning was not seen comes before what its first event began.
 	slices.SortFunc(spans, func(a, b *Span) int { return cmp.Compare(a.ID, b.ID) })
 	return spans
 }

@@ -119,6 +119,8 @@ func Events(session string, spans []*Span, content bool) []FileEvent {
 				continue
 			}
 			one := placed{e, s.Seq}
+			// A run's end is told by another event than its beginning; of all else one
+			// event decides the place.
 			if s.Kind == Run && !begins {
 				one.seq = s.Until
 			}

@@ -68,7 +68,8 @@ type Span struct {
 	Call string
 }
 
-// Duration is how long the span took, up to now for one that is open.
+// Duration is how long the span took, up to now for one that is open. It is never
+// negative, also where the clock was set back.
 func (s *Span) Duration() time.Duration { return max(s.End.Sub(s.Start), 0) }
 
 // failure returns why the span failed; without content a code, since the message may

@@ -314,6 +314,8 @@ func only(all []activity.Change, uris []string) []activity.Change {
 
 // resolve keeps or undoes all changes of files in one session; without files, all of the
 // session. With an error it returns what was done before; the result is never nil.
+// /changes of a conversation uses it; the command changes goes over sessions and hunks by
+// resolveAll.
 func (c *connection) resolve(ctx context.Context, session string, files []string,
 	action string) (*wire.ChangesResolveResult, error) {
 	all := &wire.ChangesResolveResult{Files: []activity.Change{}, Conflicts: []wire.Conflict{}}

@@ -25,6 +25,7 @@ import (
 // were given.
 type wanted struct {
 	wire.CreateParams
+	// As typed. take puts those that were given into Fields.
 	title, description, model string
 	tools, mcp                []string
 	// extended asks more questions; tested also makes a file of tests (--with-test).

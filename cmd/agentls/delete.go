@@ -146,7 +146,8 @@ func agentOf(ctx context.Context, conn *connection, name, scope string) (wire.Ag
 
 // yes asks a question that is answered with yes or no; other is what an empty answer
 // means. Any other answer is no, and so are the end of the input and the end of ctx. Call
-// it only where t.there.
+// it only where t.there. For a command that has --yes there is the function confirm,
+// which also says that nothing was done.
 func (t *terminal) yes(ctx context.Context, question string, other bool) bool {
 	answer := t.listen()
 	fmt.Fprint(t.out, question)

@@ -79,7 +79,8 @@ type exportedFile struct {
 
 // exportReport is what --json prints.
 type exportReport struct {
-	To      string         `json:"to"`
+	To string `json:"to"`
+	// OK and Refused count the agents by their status; each is in one of them.
 	OK      int            `json:"ok"`
 	Refused int            `json:"refused"`
 	Files   []exportedFile `json:"files"`

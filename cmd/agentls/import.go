@@ -101,9 +101,11 @@ type importedFile struct {
 
 // importReport is what --json prints.
 type importReport struct {
-	Scope    string         `json:"scope"`
-	Folder   string         `json:"folder"` // of the new files
-	DryRun   bool           `json:"dryRun"`
+	Scope  string `json:"scope"`
+	Folder string `json:"folder"` // of the new files
+	DryRun bool   `json:"dryRun"`
+	// OK, Repaired and Refused count the files by their status; each file is in one of
+	// them.
 	OK       int            `json:"ok"`
 	Repaired int            `json:"repaired"`
 	Refused  int            `json:"refused"`

@@ -230,4 +230,5 @@ func explain(uri string, line, character uint32, message string) string {
 }
 
 // place returns the path of a file URI, as short as it can be named from here.
+// messagePath does the same for a path.
 func place(uri string) string { return tool.Escape(localName(uri)) }

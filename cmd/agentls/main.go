@@ -43,6 +43,31 @@
 // constants. A command that has printed all that is to be said returns an exit, and
 // anything else is printed by execute.
 //
+// # Signals
+//
+// SIGINT, SIGTERM and SIGHUP end the context of the command; a second one ends the process
+// at once. A run whose context ends is cancelled, and its answer is waited for, so that
+// the log has its end. In a conversation SIGINT is a key instead: it cancels the run that
+// goes on, and leaves when it comes again. SIGPIPE is taken and ignored, so that a closed
+// output is an error of a write.
+//
+// # Environment
+//
+// docs/reference/environment.md has the variables that are for people. GEMINI_HOME,
+// AGENTLS_TRUST and AGENTLS_DEBUG are read for every command (base), AGENTLS_DUMPABLE
+// before anything else (private), and GOMEMLIMIT by serve. Of a terminal TERM, NO_COLOR
+// and ACCESSIBLE decide what is drawn, VISUAL, EDITOR and PAGER what is started. Keys and
+// tokens are not there any more when a command runs: environ has what the daemon gets.
+//
+// # A run on the screen
+//
+// Three types show a run and talk with the person. timeline makes lines of events, for
+// each command that runs an agent. terminal asks questions and reads what is typed, one
+// goroutine for the process. dialogue is a conversation: it takes what terminal reads, or
+// what the chat does, sends requests, and steers runs. In a chat (conversation) the
+// screen is package chat's: it draws most events itself, and timeline writes the others
+// as its notes.
+//
 // # Files
 //
 // Most files are named after their command. Several commands share these:

@@ -170,7 +170,10 @@ func (c *connection) exactSession(ctx context.Context, name string) error {
 }
 
 // sessionNamed returns the id of the session that a person means, as findSession does. A
-// name that none has is returned as it is; the daemon's error says so.
+// name that none has is returned as it is; the daemon's error says so. It is for commands
+// that read. What takes something away uses exactSession, a run uses latest, since its
+// name may be that of a session to begin, and where no name means the newest session it
+// is connection.findSession.
 func (c *connection) sessionNamed(ctx context.Context, name string) (string, error) {
 	sessions, err := c.sessions(ctx)
 	if err != nil {

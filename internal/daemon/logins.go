@@ -50,6 +50,7 @@ func (l logins) Get(ctx context.Context, at string) ([]byte, error) {
 		return nil, errors.New("the login is in a keyring, and there is none here; log in again")
 	}
 	text, err := inKeyring(ctx, func() (string, error) { return keyring.Get(keyringService, at) })
+	// The person has removed it there.
 	if errors.Is(err, keyring.ErrNotFound) {
 		return nil, nil
 	}

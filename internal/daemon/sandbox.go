@@ -57,7 +57,8 @@ func expandAll(paths []string, home string) []string {
 // cleanEvery is how often the caches of commands are looked at after the start.
 const cleanEvery = 24 * time.Hour
 
-// cleanCaches keeps the caches of commands small, until ctx ends.
+// cleanCaches keeps the caches of commands small, until ctx ends. The first look is at
+// once.
 func (b *daemon) cleanCaches(ctx context.Context) {
 	next := time.NewTicker(cleanEvery)
 	defer next.Stop()

@@ -38,6 +38,7 @@ type groups struct {
 	closed bool
 }
 
+// start starts cmd, unless the job is being ended.
 func (g *groups) start(cmd *exec.Cmd, _ role, _ *os.File) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,6 +55,7 @@ func (g *groups) start(cmd *exec.Cmd, _ role, _ *os.File) error {
 	return nil
 }
 
+// forget drops a process that was waited for.
 func (g *groups) forget(pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,18 +64,22 @@ func (g *groups) forget(pid int) {
 
 func (g *groups) add(int) {} // there are no reapers here
 
+// contains reports no container: there are none here.
 func (g *groups) contains(int) bool { return false }
 
+// reaperPIDs returns none, as dismissReapers has none to dismiss.
 func (g *groups) reaperPIDs() map[int]bool { return nil }
 
 func (g *groups) dismissReapers() {}
 
+// close keeps the job from starting more.
 func (g *groups) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
 }
 
+// signal kills: there is no way here to ask a process to end.
 func (g *groups) signal(signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,6 +94,7 @@ type Found struct {
 	Name string
 }
 
+// signal does nothing, as nothing is found here.
 func (p Found) signal(signal) {}
 
 // find finds nothing here.

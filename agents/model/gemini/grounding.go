@@ -25,6 +25,7 @@ func (a *answer) cite(out *model.Answer) {
 			continue
 		}
 		out.Sources = append(out.Sources, model.Source{Title: cmp.Or(c.Web.Title, c.Web.Domain), URL: c.Web.URI})
+		// Pages without a URL get no number, so numbers and indices differ.
 		number[int32(i)] = len(out.Sources)
 	}
 	texts := 0 // places are told within the one text of an answer

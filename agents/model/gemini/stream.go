@@ -127,6 +127,7 @@ func (s *stream) fill() {
 // end takes what has no line end at the end of the body. A last event without an empty
 // line behind it counts if it is JSON, since some servers leave that out.
 func (s *stream) end() {
+	// The last line may belong to the event that data has, so it is taken first.
 	if !s.plain && s.r < s.w {
 		line := bytes.TrimSuffix(s.buf[s.r:s.w], []byte("\r"))
 		s.r = s.w

@@ -93,6 +93,7 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		c.transport = err
 		return nil, err
 	}
+	// The answer has begun: from here on the watchdog waits for its pieces.
 	c.watch.arm(c.watch.idle, errIdle)
 	c.status, c.header = resp.StatusCode, resp.Header
 	body := resp.Body

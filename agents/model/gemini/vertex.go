@@ -210,6 +210,7 @@ func where(file string) string {
 // refusal is Unauthorized, and says how to log in.
 func signInFailed(err error) *model.Error {
 	refusal, ok := errors.AsType[*auth.Error](err)
+	// No server has answered.
 	if !ok || refusal.Response == nil {
 		// The library has no type for this one, and a wait would not fix the file.
 		if strings.Contains(err.Error(), "private key") {
