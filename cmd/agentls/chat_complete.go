@@ -25,6 +25,7 @@ func (c *conversation) complete(word string) []chat.Completion {
 	case <-time.After(time.Second):
 		return nil
 	}
+	// The chat calls this beside its loop, and gives no context.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if strings.HasPrefix(word, "/") {

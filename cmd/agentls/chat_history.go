@@ -41,6 +41,7 @@ func historyOf(home string) *pastLines {
 	data, _ := os.ReadFile(p.path)
 	if len(data) > historyBytes {
 		data = data[len(data)-historyBytes/2:]
+		// The first line may be cut in two.
 		_, data, _ = bytes.Cut(data, []byte("\n"))
 		_ = os.WriteFile(p.path, data, 0o600)
 	}

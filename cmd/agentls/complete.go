@@ -166,6 +166,7 @@ var (
 // nothing.
 func completeHunks(std streams) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+		// What is printed now would stand in the middle of the line that is being typed.
 		std.err = io.Discard
 		_ = with(c.Context(), std,
 			func(ctx context.Context, conn *connection) error { // what cannot be read offers nothing

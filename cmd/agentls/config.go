@@ -84,6 +84,7 @@ func setConfig(ctx context.Context, conn *connection, out io.Writer, key, text s
 		return printJSON(out, r)
 	}
 	_, err = fmt.Fprintf(out, "Updated %s config: %s = %s\n", p.Scope, r.Value.Key, tool.Escape(text))
+	// The value that holds comes from another place than the file that was written.
 	if err == nil && r.Value.URI != r.URI && text != "null" {
 		_, err = fmt.Fprintf(out, "It does not count here: %s, from %s, wins.\n", valueOf(r.Value), originOf(r.Value))
 	}

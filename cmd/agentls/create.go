@@ -93,10 +93,12 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.BoolVar(&w.extended, "extended", false, "also ask for title, model, scope, keywords and handoffs")
 	flags.BoolVar(&w.tested, "with-test", false, "also make a file of tests beside it, for agentls test")
 	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
+	// It fails only for a flag that is not there.
 	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
 	_ = c.RegisterFlagCompletionFunc("tools", completeTools)
 	completeModels(c)
 	complete(c, "mcp")
+	// A shell would offer files for these.
 	for _, text := range []string{"title", "description", "prompt"} {
 		complete(c, text)
 	}

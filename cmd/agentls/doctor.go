@@ -140,6 +140,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	}
 	access := config.Check(ctx, folder)
 	dir := config.SessionsOf(folder)
+	// These need no daemon, and may say why there is none.
 	found := []finding{checkKey(access), checkBaseURL(access)}
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {

@@ -170,6 +170,7 @@ func textsOf(err error) []string {
 		for _, one := range e.Unwrap() {
 			whole, texts = append(whole, one.Error()), append(texts, textsOf(one)...)
 		}
+		// errors.Join puts texts below each other; other errors that wrap several do not.
 		if strings.Join(whole, "\n") == err.Error() { // else they stand in a sentence
 			return texts
 		}

@@ -16,6 +16,8 @@ import (
 // the same name elsewhere, with a help of their own.
 func graphCommand(std streams) *cobra.Command {
 	c := &cobra.Command{Use: "graph", Short: "Show or run the graph of an agent", Args: needsPart,
+		// Args refuses before it runs. Without it cobra would print the help, and that
+		// would be a success.
 		RunE: func(*cobra.Command, []string) error { return nil }}
 	run, resume := runCommandOf(std, &runOptions{method: wire.MethodGraphRun}), sessionResumeCommand(std)
 	run.Use, run.Short = "run NAME [PROMPT]", "Run an agent that has a graph"

@@ -73,6 +73,7 @@ func printAgents(out io.Writer, r wire.ListResult, scope string) error {
 			for _, p := range a.Problems {
 				runs = runs && p.Code != "agent/authority"
 			}
+			// main can always run, and is named where no other agent can.
 			if runs && usable == "" && a.Scope != "system" {
 				usable = a.Name
 			}

@@ -219,6 +219,7 @@ func printServer(out io.Writer, s wire.MCPServer, took time.Duration) {
 		fmt.Fprintf(out, " after %d ms (%s), %s", took.Milliseconds(), title, tool.Count(len(s.Tools), "tool", "tools"))
 	}
 	fmt.Fprintln(out)
+	// A description may have many lines, of which the first says what the tool is for.
 	for _, t := range s.Tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		short, whole := tool.CutLine(first, 100)

@@ -55,6 +55,7 @@ your agents share. --all shows what belongs to other workspaces too.`,
 		},
 	}
 	search.Flags().IntVar(&limit, "limit", 0, "how many records at most (10)")
+	// The flags have no values yet, so they are handed over by their addresses.
 	erase := deleteMemoryCommand(std, &store, &asJSON)
 	for _, part := range []*cobra.Command{list, search} {
 		part.Flags().BoolVar(&all, "all", false, "also what belongs to other workspaces")

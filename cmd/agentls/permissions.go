@@ -18,6 +18,7 @@ import (
 // a question, so there is no command that adds to it.
 func permissionsCommand(std streams) *cobra.Command {
 	var asJSON bool
+	// For the command itself and for its part list.
 	list := func(c *cobra.Command, _ []string) error {
 		return request(c, std, wire.MethodPermissionsList, &wire.PermissionsListParams{}, asJSON,
 			func(r *wire.PermissionsListResult) error { return printPermissions(std.out, r.Permissions) })

@@ -19,7 +19,7 @@ import (
 func hide(environ []string, dumpable bool) {
 	_ = wipe(process.Environ(environ)) // first: the file that it takes is root's afterwards
 	// A mask that takes the owner's own rights would have the daemon make files
-	// that it cannot open again.
+	// that it cannot open again. The mask is known only by setting another.
 	unix.Umask(unix.Umask(0o077) &^ 0o700)
 	// No image of the memory is left where something crashes. Children get the
 	// limit and may raise it.

@@ -75,7 +75,7 @@ func printRoute(out io.Writer, r *wire.RouteResult) error {
 }
 
 // printCandidates prints the candidates with the most points, shownCandidates at most, and
-// what speaks for each.
+// what speaks for each. Candidates have the best first.
 func printCandidates(out io.Writer, r *wire.RouteResult) error {
 	fmt.Fprintf(out, "\n%s looked at, something speaks for %d", count(r.Considered, "agent"), len(r.Candidates))
 	if len(r.Candidates) > 1 {

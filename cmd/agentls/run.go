@@ -184,6 +184,7 @@ func (o *runOptions) request(std streams, args []string) (*wire.RunParams, daemo
 	if o.session == "new" {
 		p.Session = session.NewID()
 	}
+	// After the checks: a wrong command line is told before a home that cannot be found.
 	config, err := base(std)
 	config.Trust = config.Trust || o.trust
 	// For a session that the run begins; the request has the mode for one that there is.
@@ -310,6 +311,7 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	if err := o.report(out, result, err); err != nil {
 		return err
 	}
+	// The run was cancelled since nobody reads its text any more.
 	if cause := context.Cause(ctx); errors.Is(cause, errOutputClosed) {
 		return cause
 	}

@@ -145,6 +145,7 @@ func (c *connection) prepare(ctx context.Context, o *runOptions, p *wire.RunPara
 	// answer its name is as good: the run itself says what is wrong.
 	agent := new(wire.GetResult)
 	name := cmp.Or(p.Agent, "main")
+	// Who answers is not known before the run begins.
 	if name == mention.Auto {
 		if len(o.inputs)+len(o.input) > 0 {
 			return usage{errors.New("inputs belong to an agent; name it, or leave them out with @auto")}

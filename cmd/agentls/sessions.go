@@ -49,6 +49,7 @@ the beginning of it, by words of its title, or as latest.`,
 			}
 			return nil
 		},
+		// People type these as commands of their own.
 		SuggestFor: []string{"resume", "rewind", "fork", "history"},
 		RunE:       list.RunE,
 	}

@@ -43,6 +43,7 @@ func interruptible(rwc io.ReadWriteCloser, in *os.File) io.ReadWriteCloser {
 func (s *stdin) Read(p []byte) (int, error) {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(s.ends.Fd()), Events: unix.POLLIN}}
 	for {
+		// Where poll fails the read waits, as that of any other connection does.
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			return s.ReadWriteCloser.Read(p)
 		}

@@ -336,6 +336,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 // the exit code.
 func (t *terminal) confirm(ctx context.Context, p *wire.ConfirmParams) (*wire.ConfirmResult, error) {
 	fmt.Fprintf(t.out, "\n%s\n", strings.TrimRight(p.Message, "\n"))
+	// The question is shown also where nobody needs to be asked.
 	if t.answer != nil {
 		if outcome, why := t.answer(p); outcome != "" {
 			fmt.Fprintf(t.out, "→ %s\n", why)

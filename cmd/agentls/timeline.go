@@ -270,6 +270,7 @@ func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 			t.place = e.Seq
 			t.mu.Unlock()
 		}
+	// A new answer has shown nothing yet that a retry could withdraw.
 	case activity.ModelStarted:
 		t.mu.Lock()
 		t.shown = false
@@ -306,6 +307,7 @@ func (t *timeline) showRun(e wire.ActivityParams, body activity.Body) {
 		t.failed = b.Message
 		t.mu.Unlock()
 		t.say("error: %s", joinLines(b.Message))
+	// The end of a run that goes on comes as the answer to its request (toItsEnd).
 	case activity.RunFinished:
 		if t.past {
 			if b.Reason != activity.HandedOff { // the handoff is told
@@ -400,6 +402,7 @@ func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	retry, ok := body.(activity.Retry)
 	_, more := body.(activity.ContentDelta)
 	_, thinks := body.(activity.ThoughtDelta)
+	// Text that goes on is kept until it ends.
 	if text == "" || ((more || thinks) && e.Run == t.speaks) {
 		t.mu.Unlock()
 		return

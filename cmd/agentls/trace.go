@@ -73,6 +73,8 @@ left out; of otlp, which is for sending, also what was said and done, unless
 			})
 		},
 	}
+	// RunE is never called, since Args refuses; without it cobra would print the help,
+	// and that would be a success.
 	c := &cobra.Command{Use: "trace", Short: "Show or export what took time in a session",
 		Args: needsPart, RunE: show.RunE}
 	choose(write, &format, "format", "json", joinOr(wire.TraceFormats()), wire.TraceFormats()...)

@@ -31,6 +31,7 @@ func trustCommand(std streams) *cobra.Command {
 			"AGENT it approves that one alone, in a folder that is trusted: it shows what is new in it, and asks.",
 		Example: "  agentls trust --list --patch\n  agentls trust\n  agentls trust reviewer",
 		Args:    arguments(0, 1),
+		// Agents by their names, and folders as the shell completes them itself.
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			names, _ := completeFiles(1)(c, args, begun)
 			return names, cobra.ShellCompDirectiveDefault

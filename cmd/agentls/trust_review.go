@@ -96,6 +96,7 @@ func page(ctx context.Context, out io.Writer, text string) error {
 	if len(pager) == 0 {
 		pager = []string{"less", "-FRX"}
 	}
+	// Looked up first, so that without a pager the text is printed all the same.
 	program, err := exec.LookPath(pager[0])
 	if !isFile || !term.IsTerminal(int(f.Fd())) || err != nil {
 		_, err := io.WriteString(out, text)
