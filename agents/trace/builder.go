@@ -332,7 +332,8 @@ func (b *Builder) finish(r *openRun, e activity.Event, body activity.RunFinished
 	delete(b.runs, e.Run)
 }
 
-// guardrail adds the outcome of a check.
+// guardrail adds the outcome of a check. What was wrong is content, since it may quote
+// the output.
 func (b *Builder) guardrail(r *openRun, e activity.Event, body activity.GuardrailChecked) {
 	details := Details{{Name: "guardrail_type", Value: "output_validation"},
 		{Name: "guardrail_result", Value: body.Outcome}, {Name: "policy", Value: body.Policy}}

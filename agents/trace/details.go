@@ -182,7 +182,8 @@ func (b *Builder) route(r *openRun, e activity.Event, body activity.RouteDecided
 	}
 }
 
-// handoffDetails returns what is known of a handoff that began.
+// handoffDetails returns what is known of a handoff that began. Reason and payload are
+// content: an agent wrote them.
 func handoffDetails(body activity.HandoffStarted) Details {
 	d := Details{{Name: "from_agent", Value: body.From}, {Name: "to_agent", Value: body.To},
 		{"handoff_reason", body.Reason, true}}

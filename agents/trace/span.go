@@ -119,7 +119,7 @@ func (d Details) Without() (left Details) {
 	return left
 }
 
-// MarshalJSON writes an object with the fields in their order.
+// MarshalJSON writes an object with the fields in their order. A map would sort them.
 func (d Details) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

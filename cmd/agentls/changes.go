@@ -190,7 +190,8 @@ func (c *connection) listChanges(ctx context.Context, std streams, session, run 
 	return all, nil
 }
 
-// runsOf returns the ids of a session's runs, the newest first.
+// runsOf returns the ids of a session's runs, the newest first. With an error it returns
+// none.
 func (c *connection) runsOf(ctx context.Context, session string) (runs []string, err error) {
 	var s wire.SessionGetResult
 	err = c.Call(ctx, wire.MethodSessionGet, &wire.SessionParams{Session: session}, &s)
@@ -236,7 +237,8 @@ func chooseChanges(all []changed, files, hunks []string) (some []changed, err er
 	return append([]changed{}, some...), nil
 }
 
-// pendingHunks returns the ids of the pending hunks that begin so.
+// pendingHunks returns the ids of the pending hunks that begin so. "" is the beginning of
+// all.
 func pendingHunks(hunks []activity.Hunk, begin string) (ids []string) {
 	for _, h := range hunks {
 		if h.Status == "pending" && strings.HasPrefix(h.ID, begin) {
@@ -388,7 +390,8 @@ func partsOf(c activity.Change) (parts []part) {
 	return parts
 }
 
-// withHunks returns the patch of a change, with the ids of its hunks above it.
+// withHunks returns the patch of a change, with the ids of its hunks above it. Where only
+// one is pending it has no id above it.
 func withHunks(c activity.Change) string {
 	var b strings.Builder
 	ids := pendingHunks(c.Hunks, "")
@@ -438,7 +441,8 @@ func askAboutHunks(ctx context.Context, conn *connection, std streams, run strin
 	return nil
 }
 
-// statuses counts the parts of a change by what became of them.
+// statuses counts the parts of a change by what became of them. A status that no part has
+// is left out.
 func statuses(hunks []activity.Hunk) string {
 	var parts []string
 	for _, status := range []string{"pending", "kept", "undone"} {
@@ -455,7 +459,8 @@ func statuses(hunks []activity.Hunk) string {
 	return strings.Join(parts, ", ")
 }
 
-// printResolved prints a line for each file, and for what was left.
+// printResolved prints a line for each file, and for what was left. Where there is
+// neither it says that nothing was to be done.
 func printResolved(out io.Writer, r *wire.ChangesResolveResult) error {
 	var b strings.Builder
 	for _, f := range r.Files {

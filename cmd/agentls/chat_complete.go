@@ -34,7 +34,8 @@ func (c *conversation) complete(word string) []chat.Completion {
 	return append(c.completeAgents(ctx, word), completePaths(ctx, word)...)
 }
 
-// completeCommands offers the commands of a dialogue and the custom ones that can be used.
+// completeCommands offers the commands of a dialogue and the custom ones that can be
+// used. The commands of the dialogue come first.
 func (c *conversation) completeCommands(ctx context.Context, word string) (offers []chat.Completion) {
 	for _, command := range chatCommands {
 		if strings.HasPrefix(command.name, word) {

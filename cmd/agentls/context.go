@@ -192,7 +192,8 @@ func writeMemory(b *strings.Builder, files []wire.MemoryFile) {
 	}
 }
 
-// inWords says what a part of a message is: text whole, the rest in a line.
+// inWords says what a part of a message is: text whole, the rest in a line. A thought has
+// no words here. Text is not escaped.
 func inWords(p model.Part) string {
 	switch {
 	case p.Call != nil:

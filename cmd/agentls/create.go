@@ -224,7 +224,8 @@ func createTest(agent string, p *wire.CreateParams) (string, error) {
 // templatesOf is where the person's own templates lie.
 func templatesOf(home string) string { return filepath.Join(home, "agents", template.Folder) }
 
-// namesOf returns the names of the templates that can be used.
+// namesOf returns the names of the templates that can be used. One with a problem would
+// make no valid agent.
 func namesOf(list []template.Template) (names []string) {
 	for _, t := range list {
 		if t.Problem == "" {

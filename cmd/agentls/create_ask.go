@@ -149,7 +149,8 @@ func (w *wanted) setKeywords(answer string) {
 	}
 }
 
-// setHandoffs takes the agents that it may hand over to.
+// setHandoffs takes the agents that it may hand over to. Control passes when the agent
+// has reached its goal (when: auto).
 func (w *wanted) setHandoffs(answer string) {
 	var to []any
 	for _, name := range listOf(answer) {

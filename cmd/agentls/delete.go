@@ -106,7 +106,8 @@ func stillNaming(ctx context.Context, conn *connection, name string) (list []str
 	return list, nil
 }
 
-// scopeOf returns the scope that --scope and --global mean together, "" for neither.
+// scopeOf returns the scope that --scope and --global mean together, "" for neither. Two
+// that differ are a usage error.
 func scopeOf(scope string, global bool) (string, error) {
 	switch {
 	case global && scope == "project":

@@ -268,7 +268,8 @@ func demoEnviron(own []string) []string {
 	return append(out, "GOFLAGS=-mod=readonly", "GOWORK=off")
 }
 
-// unpack writes the demo's program to a folder.
+// unpack writes the demo's program to a folder. It makes the folders that are needed, and
+// replaces what is there.
 func unpack(folder string) error {
 	for name, path := range map[string]string{
 		"go.mod.txt": "go.mod", "average.go.txt": "average.go", "average_test.go.txt": "average_test.go",
@@ -324,7 +325,8 @@ func goTest(ctx context.Context, environ []string, folder string) (passed bool, 
 	return err == nil, string(out), nil
 }
 
-// differs reports whether a file of the demo is another than it was.
+// differs reports whether a file of the demo is another than it was. A file that is gone
+// is an error.
 func differs(folder, name string) (bool, error) {
 	want, err := demoFiles.ReadFile("demo/" + name + ".txt")
 	if err != nil {

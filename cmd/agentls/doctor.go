@@ -98,7 +98,8 @@ but with --live.`,
 // is printed.
 func oneLine(err error) string { return strings.Join(textsOf(err), "; ") }
 
-// printFindings prints each finding with its fix below it, and how many there are.
+// printFindings prints each finding with its fix below it, and how many there are. The
+// last line says whether agentls works.
 func printFindings(out io.Writer, found []finding) error {
 	var b strings.Builder
 	number := map[health]int{}

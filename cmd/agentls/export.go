@@ -86,7 +86,8 @@ type exportReport struct {
 	Files   []exportedFile `json:"files"`
 }
 
-// exportAgents asks for the export and prints the report.
+// exportAgents asks for the export and prints the report. The error is exit 1 where an
+// agent was refused, after the report.
 func exportAgents(ctx context.Context, conn *connection, std streams, o exportOptions, names []string) error {
 	p := &wire.ExportParams{Names: names, All: o.all, To: o.to, Text: o.stdout, Force: o.force, DropRestrictions: o.drop}
 	if o.global {

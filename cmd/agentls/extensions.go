@@ -132,6 +132,7 @@ func extensionsOf(std streams) (*bundle.Store, string, error) {
 }
 
 // installCommand installs an extension from a folder, an archive or a git repository.
+// What it brings is shown, and takes effect only after a yes.
 func installCommand(std streams) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
@@ -271,7 +272,8 @@ func printItems(out io.Writer, items []bundle.Item, indent string) error {
 	return w.Flush()
 }
 
-// printExtensions prints the extensions with what they bring.
+// printExtensions prints the extensions with what they bring. Texts of extensions are
+// escaped: anybody may have written them.
 func printExtensions(out io.Writer, all []bundle.Listed) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out,
@@ -304,7 +306,8 @@ func printExtensions(out io.Writer, all []bundle.Listed) error {
 	return nil
 }
 
-// extensionsJSON is the list for machines. Brings is never null.
+// extensionsJSON is the list for machines. Brings is never null. Scripts rely on its
+// members.
 func extensionsJSON(all []bundle.Listed) any {
 	type item struct {
 		Kind   string `json:"kind"`

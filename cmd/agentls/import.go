@@ -112,7 +112,8 @@ type importReport struct {
 	Files    []importedFile `json:"files"`
 }
 
-// importAgents asks for the import and prints the report.
+// importAgents asks for the import and prints the report. The error is exit 1 where a
+// file was refused, after the report; an invalid --name is a usage error.
 func importAgents(ctx context.Context, conn *connection, std streams, o importOptions, args []string) error {
 	paths, err := urisOf(args)
 	if err != nil {
@@ -273,7 +274,8 @@ type shared struct {
 	of   []string // the files
 }
 
-// inCommon returns what several files lost: the worst first, then the most frequent.
+// inCommon returns what several files lost: the worst first, then the most frequent. What
+// only one file lost is not among it.
 func inCommon(files []importedFile) (common []shared) {
 	of := make(map[wire.Loss][]string)
 	for _, f := range files {

@@ -340,7 +340,8 @@ func (c *connection) commands(ctx context.Context) ([]wire.CustomCommand, error)
 	return all.Commands, err
 }
 
-// listCommands shows the custom commands.
+// listCommands shows the custom commands. One that cannot be used is shown with the
+// reason.
 func (d *dialogue) listCommands(ctx context.Context) error {
 	all, err := d.conn.commands(ctx)
 	for _, c := range all {

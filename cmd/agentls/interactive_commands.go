@@ -83,7 +83,8 @@ const chatKeys = `
   Esc stops a run · Ctrl-C clears the line, stops a run, twice leaves · Ctrl-D leaves
   Ctrl-O shows all that was said and done, with nothing folded`
 
-// compressionText says what came of a compression, in tokens of the context.
+// compressionText says what came of a compression, in tokens of the context. A status
+// that is new to this version is shown as it is.
 func compressionText(r wire.SessionCompressResult) string {
 	switch r.Status {
 	case "COMPRESSED":

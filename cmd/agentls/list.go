@@ -119,7 +119,8 @@ func inShort(a wire.AgentInfo) string {
 	return tool.Escape(a.Title) + ": " + fit(tool.Escape(what), 60)
 }
 
-// printWaiting says which agents wait for the person's trust or review, and what to do.
+// printWaiting says which agents wait for the person's trust or review, and what to do. A
+// folder that is not trusted is told alone, since trust comes before a review.
 func printWaiting(out io.Writer, agents []wire.AgentInfo) {
 	var review []string
 	for _, a := range agents {

@@ -63,6 +63,7 @@ func eachCommand(c *cobra.Command, f func(*cobra.Command) error) error {
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // manPage is the page of a command in the macros of man(7), made from what --help shows.
+// Hidden flags and commands are not in it.
 func manPage(c *cobra.Command) []byte {
 	// cobra adds --help when it executes a command, and not before.
 	c.InitDefaultHelpFlag()

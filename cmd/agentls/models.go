@@ -46,7 +46,8 @@ adds models and corrects those of the program; it comes first.`,
 	return c
 }
 
-// printModels prints a line for each model. now decides which are retired.
+// printModels prints a line for each model. now decides which are retired. The order is
+// that of the table: rows of the settings first.
 func printModels(out io.Writer, all []model.Entry, now time.Time) error {
 	builtin := writers()
 	w := tabwriter.NewWriter(out, 2, 4, 2, ' ', 0)

@@ -119,7 +119,9 @@ func withClient(ctx context.Context, std streams, handler client.Config,
 	return do(ctx, conn)
 }
 
-// request asks a daemon of this folder, and prints its result: as JSON, or by show.
+// request asks a daemon of this folder, and prints its result: as JSON, or by show. R is
+// the type of the answer. show is not called for JSON, so what it checks does not fail
+// there.
 func request[R any](c *cobra.Command, std streams, method string, params any, asJSON bool, show func(*R) error) error {
 	return with(c.Context(), std, func(ctx context.Context, conn *connection) error {
 		r := new(R)

@@ -78,7 +78,8 @@ func (s *status) begin(agent string, now time.Time) {
 	s.runs, s.began, s.quiet, s.agent, s.doing, s.tokens, s.patient = true, now, now, agent, "", 0, quietFirst
 }
 
-// take takes an event in; who made it is "" for the run that the person started.
+// take takes an event in; who made it is "" for the run that the person started. Of runs
+// that this run has started only tokens and calls count.
 func (s *status) take(who string, e activity.Body) {
 	if who != "" { // of several at once the newest call is shown
 		switch b := e.(type) {

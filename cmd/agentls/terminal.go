@@ -300,7 +300,8 @@ func feedback(line string) string {
 	return line
 }
 
-// cutNo returns what follows a no at the beginning of a line.
+// cutNo returns what follows a no at the beginning of a line. found is false for another
+// word that begins so, as "nothing".
 func cutNo(line string) (reason string, found bool) {
 	for _, no := range []string{"no", "n"} {
 		rest, ok := cutPrefixFold(line, no)

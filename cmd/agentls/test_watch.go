@@ -88,7 +88,8 @@ type watchedTests struct {
 	dirs  []string // of agents
 }
 
-// find looks for the tests that the person named, and for what they depend on.
+// find looks for the tests that the person named, and for what they depend on. That there
+// are no tests is an error, as it is without --watch.
 func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 	files, err := testFiles(ctx, p.paths)
 	if err != nil {
@@ -122,7 +123,8 @@ func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 	return w, nil
 }
 
-// testsFor returns the files of tests that changes of files concern.
+// testsFor returns the files of tests that changes of files concern. A change of an
+// agent, or of any other file in the folder of agents, concerns all tests of the project.
 func (w *watchedTests) testsFor(changed []string) (files []string) {
 	for _, path := range w.tests {
 		project, _ := agenttest.Project(path)

@@ -340,7 +340,8 @@ func (t *timeline) showContext(body activity.Body) {
 	}
 }
 
-// showInput shows what the person said, where a session is shown that is over.
+// showInput shows what the person said, where a session is shown that is over. Resources
+// are shown by their URIs.
 func (t *timeline) showInput(input []activity.ContentBlock) {
 	if !t.past {
 		return // they know
@@ -359,7 +360,8 @@ func (t *timeline) showInput(input []activity.ContentBlock) {
 	}
 }
 
-// speak shows who speaks. With final that goes to err, since out has the text alone.
+// speak shows who speaks. With final that goes to err, since out has the text alone. From
+// then on text of this run is shown without a title, until another speaks.
 func (t *timeline) speak(e wire.ActivityParams) {
 	t.mu.Lock()
 	t.speaks = e.Run
@@ -462,7 +464,8 @@ func (t *timeline) again(b activity.Retry) {
 	t.say("%s: %s", line, tool.Escape(first(b.Cause)))
 }
 
-// plan shows an agent's plan in one line.
+// plan shows an agent's plan in one line. Of several steps in progress the last one is
+// told.
 func (t *timeline) plan(b activity.TodosChanged) {
 	done, doing := 0, ""
 	for _, todo := range b.Todos {

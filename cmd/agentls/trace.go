@@ -119,7 +119,8 @@ func (c *connection) log(ctx context.Context, session string) (events []activity
 	return events, err
 }
 
-// eventOf returns an event that came over the wire as the log has it.
+// eventOf returns an event that came over the wire as the log has it. A time that cannot
+// be read is zero.
 func eventOf(p wire.ActivityParams, body activity.Body) activity.Event {
 	at, _ := time.Parse(time.RFC3339, p.Time) // the daemon wrote it
 	return activity.Event{

@@ -186,7 +186,8 @@ func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *term
 	return conn.setTrust(ctx, folder, wire.TrustParams{Trusted: &yes})
 }
 
-// listTrust shows what a folder brings, and decides nothing.
+// listTrust shows what a folder brings, and decides nothing. What was decided stands in
+// the first line.
 func listTrust(ctx context.Context, out io.Writer, conn *connection, folder string) error {
 	r, err := conn.trustIn(ctx, folder, true, false)
 	if err != nil {

@@ -281,7 +281,8 @@ func copyFolder(ctx context.Context, from string, into *os.Root) error {
 	})
 }
 
-// copyFile copies one file, and returns how many bytes it has.
+// copyFile copies one file, and returns how many bytes it has. More than limit bytes are
+// an error.
 func copyFile(from, into *os.Root, name string, limit int64) (int64, error) {
 	f, err := from.Open(name)
 	if err != nil {

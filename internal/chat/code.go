@@ -196,7 +196,8 @@ func stableEnd(text string) int {
 	return end
 }
 
-// fenceOf returns the fence that a line opens a block of code with; "" for none.
+// fenceOf returns the fence that a line opens a block of code with; "" for none. An info
+// string may follow it, without a character of the fence.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		n := len(line) - len(strings.TrimLeft(line, c))

@@ -233,7 +233,8 @@ func (m *screen) elapsedTime(i *item) time.Duration {
 	return m.now().Sub(i.began)
 }
 
-// result takes what a call came to.
+// result takes what a call came to. What only names the tool is not shown: the tools that
+// end or pass on a run say no more.
 func (m *screen) result(i *item, b activity.ToolState) {
 	i.text = cmp.Or(b.Result.Display, b.Result.Content)
 	switch {
@@ -295,7 +296,8 @@ func Subject(b activity.ToolState) string {
 	return tool.Escape(b.Name)
 }
 
-// removeFence takes away the fence of a block of code that a text is.
+// removeFence takes away the fence of a block of code that a text is. A text without one
+// is returned without blanks at its ends.
 func removeFence(s string) string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "```") {
@@ -321,7 +323,8 @@ func PrintedText(display string) string {
 	return cmp.Or(strings.TrimSpace(rest), strings.TrimSpace(well))
 }
 
-// seconds shows how long something took; "" for what took no time to speak of.
+// seconds shows how long something took; "" for what took no time to speak of. Below ten
+// seconds it is to a tenth.
 func seconds(d time.Duration) string {
 	switch {
 	case d < 500*time.Millisecond:

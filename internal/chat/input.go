@@ -205,7 +205,8 @@ func (h *history) line() string {
 // rest ends looking: the draft is gone.
 func (h *history) rest() { h.at, h.draft = 0, "" }
 
-// add adds a line, and reports whether it is another than the one before.
+// add adds a line, and reports whether it is another than the one before. One that is the
+// same as the last is not added again. Looking at older lines ends.
 func (h *history) add(text string) bool {
 	h.rest()
 	if n := len(h.lines); n > 0 && h.lines[n-1] == text {

@@ -100,7 +100,8 @@ func (i *item) lines(m *screen, columns int, open bool) []string {
 	return indent(wrap(paint(tone, clean(i.text)), columns-2), "  ", "  ")
 }
 
-// thoughts are one line where they are folded: the last subject.
+// thoughts are one line where they are folded: the last subject. Open, they are shown as
+// they are, and their Markdown is not rendered.
 func (i *item) thoughts(columns int, open bool) []string {
 	text := strings.TrimSpace(clean(i.text))
 	if !open {
@@ -150,7 +151,7 @@ func (i *item) renderCall(m *screen, columns int, open bool) []string {
 	return append([]string{line}, below...)
 }
 
-// mark is the sign in front of a call.
+// mark is the sign in front of a call. While the call runs it turns with the time.
 func (i *item) mark(m *screen) string {
 	switch {
 	case i.state == activity.Success:

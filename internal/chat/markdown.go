@@ -41,7 +41,8 @@ func markdown(p parser.Parser, source string, columns int) []string {
 // It is made for one call of markdown.
 type writer struct{ source []byte }
 
-// blocks renders the children of a block, with a blank line between them.
+// blocks renders the children of a block, with a blank line between them. Within an entry
+// of a tight list there is no blank line.
 func (w *writer) blocks(parent ast.Node, columns int) (lines []string) {
 	tight := false
 	if list, ok := parent.Parent().(*ast.List); ok {
@@ -56,7 +57,7 @@ func (w *writer) blocks(parent ast.Node, columns int) (lines []string) {
 	return lines
 }
 
-// block renders one block.
+// block renders one block. A kind that is not known is shown as its text.
 func (w *writer) block(n ast.Node, columns int) []string {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -79,7 +80,8 @@ func (w *writer) block(n ast.Node, columns int) []string {
 	return wrap(w.inlines(n), columns)
 }
 
-// indent puts something before the first line and something before the others.
+// indent puts something before the first line and something before the others. It changes
+// lines, and returns them.
 func indent(lines []string, first, others string) []string {
 	for i, line := range lines {
 		if i == 0 {

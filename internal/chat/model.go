@@ -266,7 +266,8 @@ func (s *suspended) SetStderr(io.Writer) {}
 // Run implements tea.ExecCommand.
 func (s *suspended) Run() error { return s.run(s.in, s.out) }
 
-// exec leaves the terminal to a program.
+// exec leaves the terminal to a program. Its end is told on e.done, which has room for
+// it.
 func (m *screen) exec(e execMsg) tea.Cmd {
 	// What is no file stays nil: Suspend says so.
 	in, _ := m.chat.config.In.(*os.File)

@@ -260,7 +260,8 @@ func (m *screen) press(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// refuse is Ctrl-C at a question: it is refused, and the run ends where one goes on.
+// refuse is Ctrl-C at a question: it is refused, and the run ends where one goes on. The
+// answer goes out before the run is told to end.
 func (m *screen) refuse() tea.Cmd {
 	cmd := m.finish(reply{chosen: Cancelled}, "")
 	if m.busy {
@@ -277,7 +278,8 @@ func (m *screen) choose(o Option) tea.Cmd {
 	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
 }
 
-// pressText takes a key of a question that wants a text.
+// pressText takes a key of a question that wants a text. Enter ends a line, Ctrl-S either
+// kind. A secret is not repeated in the note about the answer.
 func (m *screen) pressText(k tea.KeyPressMsg) tea.Cmd {
 	d := m.dialog
 	done := k.String() == "ctrl+s" || (d.kind == typing && k.String() == "enter")

@@ -76,7 +76,8 @@ func shares(rows [][]string, columns int) []int {
 	}
 }
 
-// renderRow renders one row, of as many lines as its highest cell.
+// renderRow renders one row, of as many lines as its highest cell. A row may have fewer
+// cells than there are columns.
 func renderRow(row []string, widths []int, alignments []east.Alignment) (lines []string) {
 	cells := make([][]string, len(widths))
 	height := 1
@@ -106,7 +107,8 @@ func renderRow(row []string, widths []int, alignments []east.Alignment) (lines [
 	return lines
 }
 
-// listedRows renders a table that is too wide: each cell with its heading.
+// listedRows renders a table that is too wide: each cell with its heading. The first row
+// has the headings.
 func listedRows(rows [][]string, columns int) (lines []string) {
 	for i, row := range rows {
 		if i == 0 {

@@ -74,7 +74,8 @@ func tailOf(m *screen, i *item) []string {
 	return markdown(m.parser, text, min(m.columns(), 120))
 }
 
-// bottom is the question or the line that is typed, and the status.
+// bottom is the question or the line that is typed, and the status. Completions take the
+// place of the status while they are offered.
 func (m *screen) bottom() []string {
 	if m.dialog != nil {
 		return append([]string{""}, m.renderQuestion(m.dialog)...)
@@ -152,7 +153,8 @@ func (m *screen) statusLine() string {
 	}
 }
 
-// modeOf shows what runs without a question. What is not usual stands out.
+// modeOf shows what runs without a question. What is not usual stands out. A mode that is
+// new to this version is shown as it is.
 func modeOf(mode string) string {
 	switch mode {
 	case "auto", "edits":
@@ -252,7 +254,7 @@ func (m *screen) option(d *dialog, o Option, chosen bool) []string {
 	return append(lines, indent(wrap(paint(dim, note), m.width-5), "     ", "     ")...)
 }
 
-// renderTextQuestion shows where a text is typed.
+// renderTextQuestion shows where a text is typed. Of a secret each character is a dot.
 func (m *screen) renderTextQuestion(d *dialog) []string {
 	text := d.area.View()
 	if d.secret {
@@ -292,7 +294,8 @@ func newArea() textarea.Model {
 	return area
 }
 
-// heightOf returns how many lines of the screen a text may take that is typed.
+// heightOf returns how many lines of the screen a text may take that is typed. It is a
+// third of the screen at most, or three lines where that is less.
 func (m *screen) heightOf(area *textarea.Model) int {
 	lines := 0
 	for line := range strings.SplitSeq(area.Value(), "\n") {

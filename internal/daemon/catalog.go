@@ -133,7 +133,8 @@ func (b *daemon) places(list []workspace.Folder) []registry.Place {
 	return append(places, b.bundlePlaces(list)...)
 }
 
-// watchTargets are the folders of agents and the files of settings.
+// watchTargets are the folders of agents and the files of settings. With them are the
+// files of trust and of answers for always, and those of bundles.
 func (b *daemon) watchTargets(list []workspace.Folder) (dirs, files []string) {
 	for _, p := range b.places(list) {
 		dirs = append(dirs, p.Dir)

@@ -147,7 +147,8 @@ func (b *daemon) bundlePlaces(list []workspace.Folder) []registry.Place {
 	return places
 }
 
-// folderPaths returns the folders of a list, or "" where there is none.
+// folderPaths returns the folders of a list, or "" where there is none. Callers go over
+// the person's own bundles also where no folder is open.
 func folderPaths(list []workspace.Folder) []string {
 	if len(list) == 0 {
 		return []string{""}

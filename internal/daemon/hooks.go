@@ -101,7 +101,8 @@ func (h describedHook) same(other describedHook) bool {
 		access(other.Described) == access(h.Described)
 }
 
-// ignoreHook notes that a hook cannot be run.
+// ignoreHook notes that a hook cannot be run. A hook that gates blocks until it is
+// corrected, since nobody knows what it would have said.
 func (s *folderSettings) ignoreHook(origin settings.Origin, d hook.Described) {
 	what := "it is not run"
 	if d.Gates() {

@@ -40,7 +40,7 @@ const keyringService = "agentls MCP login"
 // keyringWait is how long a keyring may take: it may ask the person to unlock it.
 const keyringWait = 30 * time.Second
 
-// Get implements [mcp.Logins].
+// Get implements [mcp.Logins]. nil without an error is no login.
 func (l logins) Get(ctx context.Context, at string) ([]byte, error) {
 	login, err := l.file.Of(at)
 	if err != nil || !login.Keyring {

@@ -112,7 +112,8 @@ func (r reviews) Approve(ctx context.Context, folder string, items []workspace.T
 	return err
 }
 
-// ApproveFile implements [handlers.Reviews].
+// ApproveFile implements [handlers.Reviews]. digest "" approves the file as it is read
+// now.
 func (r reviews) ApproveFile(ctx context.Context, folder, rel string, digest workspace.Digest) error {
 	item, ok := workspace.ReadAgent(ctx, folder, rel)
 	switch {
@@ -183,7 +184,8 @@ func (b *daemon) wasApproved(of basis, text string) bool {
 	return false
 }
 
-// NeedsReview implements [handlers.Reviews].
+// NeedsReview implements [handlers.Reviews]. The function that it returns remembers what
+// it has read of each folder, and is for one pass over the agents.
 func (r reviews) NeedsReview() func(*definition.Definition) bool {
 	known := map[string]basis{}
 	return func(d *definition.Definition) bool {

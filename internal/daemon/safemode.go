@@ -84,7 +84,8 @@ func (s *starts) crashed(o start) bool {
 	return err == nil && info.Size() > 0 && (o.PID == s.own.PID || !filelock.Alive(o.PID))
 }
 
-// watchCrash has the runtime write a crash of this process to a file.
+// watchCrash has the runtime write a crash of this process to a file. Where that is not
+// possible a crash is not counted.
 func (s *starts) watchCrash() {
 	f, err := os.OpenFile(s.crash(s.own), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

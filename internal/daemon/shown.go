@@ -33,7 +33,8 @@ func (b *daemon) scratchFolder() string {
 	return filepath.Join(b.state(), "shown")
 }
 
-// outsideRoots reports whether no folder on the way to a path has a root marker.
+// outsideRoots reports whether no folder on the way to a path has a root marker. The path
+// itself counts too.
 func outsideRoots(path string) bool {
 	for {
 		if slices.ContainsFunc(rootMarkers, func(name string) bool {

@@ -149,7 +149,8 @@ func escapeAcross(data []byte, at int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// escapeAt reports whether an escape begins at a place, and where it ends.
+// escapeAt reports whether an escape begins at a place, and where it ends. A backslash
+// that is escaped itself begins none.
 func escapeAt(data []byte, at int) (end int, ok bool) {
 	if data[at] != '\\' {
 		return 0, false

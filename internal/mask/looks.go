@@ -78,7 +78,9 @@ var triggers = func() *finder {
 	return newFinder(all, true)
 }()
 
-// rarest returns where in a trigger a window begins that ends as few others do.
+// rarest returns where in a trigger a window begins that ends as few others do. It may
+// lie anywhere in the trigger: the finder looks for the window, and compares the rest
+// then.
 func rarest(trigger string, window int) (skip int) {
 	const common = "etaoinsrhldcumfpgwybvkxjqz" // letters of English, the most frequent one first
 	best := -1
@@ -303,7 +305,8 @@ func isPath(value []byte) bool {
 	return dots > 0
 }
 
-// header is what follows Bearer, or the name of the header and a scheme.
+// header is what follows Bearer, or the name of the header and a scheme. What is shorter
+// than a credential, or could be a word, is none.
 func header(text []byte, at int, trigger string) (place, bool) {
 	i := at + len(trigger)
 	if trigger == "authorization" {

@@ -109,7 +109,8 @@ func marker(name string) string {
 	return "[masked:" + clean + "]"
 }
 
-// isWord reports whether a value could be a word of a protocol's.
+// isWord reports whether a value could be a word of a protocol's. Such a value has fewer
+// than 16 letters, dots and underscores, and nothing else.
 func isWord(value string) bool {
 	if len(value) >= 16 {
 		return false
@@ -218,7 +219,8 @@ func join(places []place, p place) []place {
 	return places
 }
 
-// replace returns a copy of data with markers in some places.
+// replace returns a copy of data with markers in some places. places are apart and in
+// order. Without any it returns data itself.
 func replace(data []byte, places []place) []byte {
 	if len(places) == 0 {
 		return data

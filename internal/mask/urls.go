@@ -68,7 +68,8 @@ func openURLLength(data []byte) int {
 	return 0
 }
 
-// merge joins two lists of places, each apart and in order, to one.
+// merge joins two lists of places, each apart and in order, to one. It may reuse the
+// memory of a.
 func merge(a, b []place) []place {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a, b...)

@@ -158,7 +158,8 @@ func (j *Job) startHelper(cmd *exec.Cmd, name string, limits *os.File) (*Child, 
 	return c, nil
 }
 
-// readStarted reads the first line of a reaper: "started PID", or "failed WHY".
+// readStarted reads the first line of a reaper: "started PID", or "failed WHY". A reaper
+// that ended before is an error as well.
 func readStarted(lines *bufio.Scanner) (pid int, err error) {
 	if !lines.Scan() {
 		return 0, errors.New("the process that supervises it ended at once")
@@ -199,7 +200,8 @@ type outputs struct {
 	copying conc.WaitGroup
 }
 
-// attach makes what cmd writes reach stdout and stderr.
+// attach makes what cmd writes reach stdout and stderr. Where both are the same writer
+// they share a pipe, so that the order of what comes stays.
 func (o *outputs) attach(cmd *exec.Cmd, stdout, stderr io.Writer) (err error) {
 	if cmd.Stdout, err = o.pipe(stdout); err == nil {
 		if cmd.Stderr = cmd.Stdout; stderr != stdout {
@@ -245,7 +247,7 @@ func (o *outputs) close() {
 	}
 }
 
-// copy begins to read.
+// copy begins to read. It does not wait; finish does.
 func (o *outputs) copy() {
 	for i, f := range o.ours {
 		o.copying.Go(func() { // ends with the output, or finish

@@ -229,7 +229,8 @@ func (s spool) Close() error {
 	return err
 }
 
-// Close removes what is on disk.
+// Close removes what is on disk. Texts can be read afterwards; the whole cannot where it
+// was on disk.
 func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,7 +240,7 @@ func (o *Output) Close() {
 	}
 }
 
-// take returns what was not reported yet.
+// take returns what was not reported yet. Writers that wait for room go on.
 func (o *Output) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -64,7 +64,8 @@ func ordinary(p []byte) int {
 	return len(p)
 }
 
-// Flush returns what is left when nothing follows.
+// Flush returns what is left when nothing follows. An incomplete rune is U+FFFD, a
+// sequence that was not ended is dropped, and t is as new.
 func (t *Plain) Flush() string {
 	left := len(t.kept) > 0
 	*t = Plain{}

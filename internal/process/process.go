@@ -77,7 +77,8 @@ func (j *Job) Command(path string, args, extra []string) *exec.Cmd {
 	return cmd
 }
 
-// childEnviron is [Environ] with a PATH in any case.
+// childEnviron is [Environ] with a PATH in any case. The folders of the system stand for
+// a PATH that is not set.
 func childEnviron(own []string) []string {
 	out := Environ(own)
 	for _, entry := range out {

@@ -119,7 +119,7 @@ func hasEntry(environ []byte, entry string) bool {
 	return false
 }
 
-// stat returns a living process.
+// stat returns a living process. One that has ended and was not waited for does not live.
 func stat(pid int) (Found, bool) {
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

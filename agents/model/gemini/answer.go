@@ -127,7 +127,8 @@ func (a *answer) content(c *genai.Content, raw []json.RawMessage, emit func(mode
 	return nil
 }
 
-// call takes a part that is a call, which ends the thoughts before it.
+// call takes a part that is a call, which ends the thoughts before it. A call is told with
+// the whole answer only.
 func (a *answer) call(raw json.RawMessage, emit func(model.Chunk) error) error {
 	if err := a.flush(emit); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (a *answer) begin(p model.Part) {
 	a.parts = append(a.parts, p)
 }
 
-// seal writes what was gathered into the last part.
+// seal writes what was gathered into the last part. Afterwards nothing grows.
 func (a *answer) seal() {
 	if len(a.parts) == 0 {
 		return
@@ -293,7 +294,8 @@ func (a *answer) classify(out *model.Answer) {
 	}
 }
 
-// says reports whether there is a text, a call or data.
+// says reports whether there is a text, a call or data. Thoughts alone say nothing to the
+// person.
 func (a *answer) says() bool {
 	for _, p := range a.parts {
 		if p.Call != nil || p.Media != nil || strings.TrimSpace(p.Text) != "" {

@@ -212,7 +212,8 @@ func (c *Client) refusal(k *call, api genai.APIError) *model.Error {
 	return e
 }
 
-// errorFromList reads an error that came in an array, as it does without events.
+// errorFromList reads an error that came in an array, as it does without events. Any
+// other error is returned as genai read it.
 func errorFromList(api genai.APIError, body []byte) genai.APIError {
 	var list []struct {
 		Error *genai.APIError `json:"error"`

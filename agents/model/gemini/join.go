@@ -61,7 +61,8 @@ func (j *joiner) event() []byte {
 	return b
 }
 
-// isText reports whether b can stand between the quotes of a JSON string.
+// isText reports whether b can stand between the quotes of a JSON string. Control
+// characters and bytes that are no UTF-8 cannot.
 func isText(b []byte) bool {
 	ascii := true
 	for i := 0; i < len(b); i++ {
@@ -162,7 +163,8 @@ func (w *walker) space() {
 	}
 }
 
-// next skips c, if it comes next.
+// next skips c, if it comes next. It reports whether it did; a walk that is bad skips
+// nothing.
 func (w *walker) next(c byte) bool {
 	w.space()
 	if w.bad || w.at >= len(w.data) || w.data[w.at] != c {
@@ -253,7 +255,8 @@ func (w *walker) skip() {
 	}
 }
 
-// value walks over any value.
+// value walks over any value. It trusts brackets to match, and commas and colons to stand
+// where they should.
 func (w *walker) value() {
 	depth := 0
 	for {

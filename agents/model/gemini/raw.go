@@ -16,7 +16,7 @@ type rawParts struct {
 	thought bool         // the text is a thought
 }
 
-// add takes a part that is no call.
+// add takes a part that is no call. Text is gathered until something else comes.
 func (r *rawParts) add(part json.RawMessage) {
 	text, thought, plain := plainText(part)
 	if !plain {
@@ -44,7 +44,8 @@ func (r *rawParts) comma() {
 	}
 }
 
-// seal writes the text that was gathered as a part.
+// seal writes the text that was gathered as a part. The part has no other member than
+// text and thought.
 func (r *rawParts) seal() {
 	if len(r.text) == 0 {
 		return

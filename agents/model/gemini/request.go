@@ -252,6 +252,7 @@ func configure(req *model.Request, e model.Entry) (*genai.GenerateContentConfig,
 }
 
 // levelName is a level of thinking as genai writes it; "" for one that there is not.
+// genai's names are in capitals.
 func levelName(level string) string {
 	switch level {
 	case "minimal":

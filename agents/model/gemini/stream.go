@@ -230,7 +230,8 @@ func (s *stream) datum(value []byte) {
 	s.data = append(append(s.data, value...), '\n')
 }
 
-// dispatch ends an event of several data: lines.
+// dispatch ends an event of several data: lines. One that is not JSON even as a whole
+// ends the stream: nothing tells what it was.
 func (s *stream) dispatch() {
 	if len(s.data) == 0 {
 		return

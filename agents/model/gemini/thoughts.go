@@ -61,7 +61,8 @@ func (t *thoughts) add(text string, section func(subject, text string) error) er
 	return section(subject, body.String())
 }
 
-// end takes that the thoughts are over: what is held back is what it is.
+// end takes that the thoughts are over: what is held back is what it is. It may be called
+// again, and then has nothing.
 func (t *thoughts) end(section func(subject, text string) error) error {
 	held, blank := t.held, t.blank
 	*t = thoughts{}
@@ -88,7 +89,8 @@ func heading(line string) (string, bool) {
 	return name, opened && closed && name != "" && !strings.Contains(name, "*")
 }
 
-// mayBeHeading reports whether what follows can still make a line a heading.
+// mayBeHeading reports whether what follows can still make a line a heading. line has no
+// line end yet.
 func mayBeHeading(line string) bool {
 	if len(line) > maxSubject {
 		return false

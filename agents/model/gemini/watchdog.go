@@ -28,7 +28,8 @@ func newWatchdog(cancel context.CancelCauseFunc, idle time.Duration) *watchdog {
 	return &watchdog{cancel: cancel, idle: idle, limit: idle, cause: errIdle}
 }
 
-// arm starts to wait for something that must come within d.
+// arm starts to wait for something that must come within d. It replaces what was waited
+// for before; cause is why the call ends when it does not come.
 func (w *watchdog) arm(d time.Duration, cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +53,7 @@ func (w *watchdog) touch() {
 	}
 }
 
-// hurry shortens the wait from now on.
+// hurry shortens the wait from now on. It never makes it longer.
 func (w *watchdog) hurry(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +73,7 @@ func (w *watchdog) pause() {
 	}
 }
 
-// resume begins the wait anew.
+// resume begins the wait anew. The time before pause does not count.
 func (w *watchdog) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
