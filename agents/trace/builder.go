@@ -282,7 +282,8 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 			s.Parent = call.ID
 		}
 	case activity.RunState:
-		// A later daemon may tell it, so the run ended with the event before.
+		// The next daemon may be the one that tells it, so the run ended with the event
+		// before.
 		if body.To == activity.Interrupted {
 			b.endAll(r, b.now, "interrupted")
 		}

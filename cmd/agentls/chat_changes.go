@@ -78,7 +78,7 @@ type review struct {
 func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	r := &review{dialogue: d, q: d.chat.Pick(), done: make(map[string]int)}
 	defer func() {
-		// First, since what is told waits while the question is open.
+		// First, since messages wait while the question is open.
 		r.q.Close()
 		if kept, undone := r.done["keep"], r.done["undo"]; kept+undone > 0 {
 			r.said = append(r.said, fmt.Sprintf("%s kept, %d undone", count(kept, "part"), undone))

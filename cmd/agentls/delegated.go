@@ -19,7 +19,7 @@ func (t *timeline) showDelegated(e wire.ActivityParams, body activity.Body) {
 	case activity.RunStarted:
 		t.settle(e, body)
 		asked := ""
-		// The first text says what is asked; what rides along is not shown.
+		// The first text is the request; files that ride along are not shown.
 		for _, block := range b.Input {
 			asked = cmp.Or(asked, first(block.Text))
 		}

@@ -269,7 +269,7 @@ func demoEnviron(own []string) []string {
 }
 
 // unpack writes the demo's program to a folder. It makes the folders that are needed, and
-// replaces what is there.
+// replaces files.
 func unpack(folder string) error {
 	for name, path := range map[string]string{
 		"go.mod.txt": "go.mod", "average.go.txt": "average.go", "average_test.go.txt": "average_test.go",

@@ -78,7 +78,7 @@ func inOurWords(method string, err error) error {
 	if method == wire.MethodCreate {
 		a.text = inFlags.Replace(a.text)
 	}
-	// The daemon puts the method before what is wrong with its parameters.
+	// An error about parameters begins with the method.
 	if rest, ok := strings.CutPrefix(a.text, method+": "); ok && e.Code == jsonrpc2.InvalidParams {
 		a.text = rest
 		if ours := ourNames[a.about.Path]; ours != "" {

@@ -123,7 +123,7 @@ func importAgents(ctx context.Context, conn *connection, std streams, o importOp
 	var r wire.ImportResult
 	p := &wire.ImportParams{Paths: paths, From: o.from, Scope: report.Scope, Name: o.name, DryRun: o.dry, Force: o.force}
 	if err := conn.Call(ctx, wire.MethodImport, p, &r); err != nil {
-		// The text names the parameter; what is wrong stands behind its verb.
+		// The text names the parameter; the mistake stands behind its verb.
 		if aboutOf(err).Path == "name" {
 			_, what, _ := strings.Cut(err.Error(), " is ")
 			return usage{errors.New("--name is " + what)}

@@ -189,7 +189,7 @@ func (t *table) print(out io.Writer, title string) error {
 	}
 	if f, ok := out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && whole > columns {
-			// The second column gives what is too much, and stays readable.
+			// The second column gives up the excess, and stays readable.
 			widths[1] = max(min(widths[1], least), widths[1]-(whole-columns))
 		}
 	}

@@ -55,14 +55,15 @@
 //
 // docs/reference/environment.md has the variables that are for people. GEMINI_HOME,
 // AGENTLS_TRUST and AGENTLS_DEBUG are read for every command (base), AGENTLS_DUMPABLE
-// before anything else (private), and GOMEMLIMIT by serve. Of a terminal TERM, NO_COLOR
-// and ACCESSIBLE decide what is drawn, VISUAL, EDITOR and PAGER what is started. Keys and
-// tokens are not there any more when a command runs: environ has what the daemon gets.
+// before anything else (private), and GOMEMLIMIT by serve. TERM, NO_COLOR and ACCESSIBLE
+// decide how a terminal is drawn on; VISUAL, EDITOR and PAGER name programs to start.
+// Keys and tokens are not there any more when a command runs: environ has what the daemon
+// gets.
 //
 // # A run on the screen
 //
 // Three types show a run and talk with the person. timeline makes lines of events, for
-// each command that runs an agent. terminal asks questions and reads what is typed, one
+// each command that runs an agent. terminal asks questions and reads the input, by one
 // goroutine for the process. dialogue is a conversation: it takes what terminal reads, or
 // what the chat does, sends requests, and steers runs. In a chat (conversation) the
 // screen is package chat's: it draws most events itself, and timeline writes the others

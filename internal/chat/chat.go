@@ -149,8 +149,8 @@ func (c *Chat) Run(ctx context.Context) error {
 
 // The messages that a chat is told, in the order in which they are taken. noteMsg is a
 // line of the chat's own, saidMsg words of the person's, outputMsg what a command
-// printed, and fillMsg what is put where the person types. holdMsg to execMsg are taken
-// also while a question has the screen.
+// printed, and fillMsg a text for the input. holdMsg to execMsg are taken also while a
+// question has the screen.
 type (
 	eventMsg  Event
 	noteMsg   string

@@ -19,8 +19,8 @@ import (
 //
 // What a chat is told changes items (take, event). flush renders those that are whole
 // into prints, and prints them a part at a time; View draws the others, from shown on,
-// with the question or the input below them. While a question has the screen, what is
-// told waits in held.
+// with the question or the input below them. While a question has the screen, messages
+// wait in held.
 type screen struct {
 	chat   *Chat
 	now    func() time.Time

@@ -273,7 +273,7 @@ func (m *screen) refuse() tea.Cmd {
 
 // choose answers with an option.
 func (m *screen) choose(o Option) tea.Cmd {
-	// The place is that in the whole list; what is searched shows some of it.
+	// The place is that in the whole list, of which a search shows a part.
 	at := slices.Index(m.dialog.options, o)
 	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
 }

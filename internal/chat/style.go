@@ -16,7 +16,7 @@ import (
 type style string
 
 const (
-	// The styles by what is shown in them. keyword, literal, number and comment are for
+	// The styles are named after their use. keyword, literal, number and comment are for
 	// code.
 	dim     style = "2"
 	bold    style = "1"

@@ -96,7 +96,7 @@ func (s *folderSettings) excludeTools(bundles []*bundle.Bundle, in places) {
 // addHooks adds the hooks of bundles behind those of the settings, but for those that
 // the person has switched off.
 // Variables of the bundle count before those of the environment. It comes after
-// readHooks, which says what is switched off.
+// readHooks, which has the names of hooks that are switched off.
 func (b *daemon) addHooks(s *folderSettings, bundles []*bundle.Bundle, folder string) {
 	for _, of := range bundles {
 		raw := of.Hooks(folder)

@@ -36,7 +36,7 @@ const (
 // read any more.
 //
 // What a command writes goes two ways: as it came to keep, and as plain text to add,
-// which fills what is to be reported, the head and the tail.
+// which fills pending, head and tail.
 type Output struct {
 	// What the commands of the job write to; both may be given to several
 	// commands.

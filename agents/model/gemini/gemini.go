@@ -454,8 +454,8 @@ func (g *generation) emit(chunk model.Chunk) error {
 }
 
 // errStopped unwinds the reading when the loop has ended, and is never yielded.
-// errUnreadable is wrapped by what is wrong with an answer's form. The other three are
-// the causes that the call's context is cancelled with; failure tells them apart.
+// errUnreadable is wrapped by errors about the form of an answer. The other three are the
+// causes that the call's context is cancelled with; failure tells them apart.
 var (
 	errStopped    = errors.New("the loop stopped")
 	errUnreadable = errors.New("the answer cannot be read")

@@ -31,7 +31,7 @@ type stream struct {
 	call   *call
 	failed error // nil at an orderly end
 	upErr  error // of the last read; what was read before is taken first
-	// Nothing more is read of up, and out has what is left.
+	// Nothing more is read of up; out has the rest.
 	ended bool
 
 	buf     []byte // what is read; buf[r:w] is not taken yet
