@@ -119,8 +119,8 @@ func Events(session string, spans []*Span, content bool) []FileEvent {
 				continue
 			}
 			one := placed{e, s.Seq}
-			// A run's end is told by another event than its beginning; of all else one
-			// event decides the place.
+			// The end of a run has an event of its own; everything else is placed by its
+			// first event.
 			if s.Kind == Run && !begins {
 				one.seq = s.Until
 			}

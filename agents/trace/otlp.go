@@ -159,8 +159,8 @@ func (s *Span) otlp(session string, content bool) otlpSpan {
 	}
 	if s.Error != "" {
 		message := s.failure(content)
-		// An error's type is to be one of few: that of a tool is a code, any other error
-		// a sentence.
+		// error.type has few values: the code where a tool failed, and else the kind of
+		// the span, whose error is a sentence.
 		kind := message
 		if s.Kind != Tool {
 			kind = string(s.Kind)

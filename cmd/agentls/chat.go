@@ -284,7 +284,7 @@ func (c *conversation) showEvent(e wire.ActivityParams) {
 		return
 	}
 	event := chat.Event{Run: e.Run, Below: e.ParentRun != "", Agent: e.Agent, Body: body}
-	// Also of events that it does not draw the chat takes what its status shows.
+	// The chat gets every event: its status goes also by those that it does not draw.
 	c.chat.Event(event)
 	if !chat.Shows(event) {
 		c.t.show(e)

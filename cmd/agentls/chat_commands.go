@@ -17,8 +17,8 @@ import (
 )
 
 // chatCommands are the commands of a dialogue, as /help lists them and completion offers
-// them. obey does them; it also takes them without a slash. A new one is a row here and a
-// case there.
+// them. obey does them; it also takes them without a slash. A new command needs a row
+// here and a case there.
 var chatCommands = []struct{ name, arguments, does string }{
 	{"/help", "", "lists the commands and the keys"},
 	{"/model", "[NAME]", "shows the model, or answers with another"},

@@ -31,7 +31,8 @@ func (d *dialogue) askTrust(ctx context.Context) error {
 		}
 		asked, cancel := context.WithCancel(ctx)
 		var work conc.WaitGroup
-		// cancel comes before the wait: the goroutine ends by it.
+		// The last deferred call runs first: cancel ends the goroutine, and then Wait
+		// waits for it.
 		defer work.Wait()
 		defer cancel()
 		work.Go(func() {

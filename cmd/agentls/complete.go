@@ -134,7 +134,8 @@ func completeRead(most int, read func(daemon.Config, context.Context, string) []
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		folder, _ := here() // "" = none
-		// What is read there needs no more of a configuration.
+		// The readers need no more of the configuration than the home folder and the
+		// clock.
 		for _, o := range read(daemon.Config{Home: home, Now: time.Now}, c.Context(), folder) {
 			if o.About != "" {
 				o.Value += "\t" + tool.Escape(o.About)

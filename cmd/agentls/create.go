@@ -25,7 +25,7 @@ import (
 // were given.
 type wanted struct {
 	wire.CreateParams
-	// As typed. take puts those that were given into Fields.
+	// These are as typed; take puts those that were given into Fields.
 	title, description, model string
 	tools, mcp                []string
 	// extended asks more questions; tested also makes a file of tests (--with-test).
@@ -93,12 +93,12 @@ which are the *.md files in ~/.gemini/agents/templates.`,
 	flags.BoolVar(&w.extended, "extended", false, "also ask for title, model, scope, keywords and handoffs")
 	flags.BoolVar(&w.tested, "with-test", false, "also make a file of tests beside it, for agentls test")
 	flags.BoolVar(&w.Force, "force", false, "replace a file that is there")
-	// It fails only for a flag that is not there.
+	// Registering fails only for a flag that does not exist.
 	_ = c.RegisterFlagCompletionFunc("template", completeTemplates)
 	_ = c.RegisterFlagCompletionFunc("tools", completeTools)
 	completeModels(c)
 	complete(c, "mcp")
-	// A shell would offer files for these.
+	// Without this a shell offers files as values.
 	for _, text := range []string{"title", "description", "prompt"} {
 		complete(c, text)
 	}

@@ -72,7 +72,7 @@ func deleteCommand(std streams) *cobra.Command {
 				for _, note := range r.Notes {
 					fmt.Fprintln(std.err, tool.Escape(note))
 				}
-				// Asked last, when the catalog has the file no more.
+				// The list is asked for last, when the deleted file has left the catalog.
 				left, err := stillNaming(ctx, conn, args[0])
 				if err == nil && len(left) > 0 {
 					fmt.Fprintf(std.err, "%s is still handed over to by %s: change that with agentls edit\n",

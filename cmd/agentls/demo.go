@@ -118,7 +118,7 @@ func demo(ctx context.Context, std streams, o demoOptions) (err error) {
 		return fault.New(fault.Internal, "demo", "the demo's test passes before it is fixed")
 	}
 
-	// All of it is one story, so it goes to standard output.
+	// The run is a part of the demo's story, so all of it goes to standard output.
 	result, err := runAgent(ctx, config, project, &wire.RunParams{
 		Agent: "auto", Input: wire.InputBlocks{{Type: "text",
 			Text: "this panic: index out of range [3] with length 3, in average.go. Fix it"}},

@@ -141,7 +141,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	}
 	access := config.Check(ctx, folder)
 	dir := config.SessionsOf(folder)
-	// These need no daemon, and may say why there is none.
+	// These two checks need no daemon, and may explain why none starts.
 	found := []finding{checkKey(access), checkBaseURL(access)}
 	conn, err := connect(ctx, config, folder, client.Config{})
 	if err != nil {
@@ -154,7 +154,7 @@ func examine(ctx context.Context, config daemon.Config, std streams, live bool) 
 	found = append(found, trust, checkAnswers(ctx, conn, config), checkSessions(dir))
 	found = append(found, checkAgents(ctx, conn)...)
 	found = append(found, checkLocks(ctx, conn, dir)...)
-	// Not deferred: an end that fails is a finding.
+	// Close is not deferred, since its error is a finding.
 	if err := conn.Close(); err != nil {
 		found = append(found, finding{"daemon", odd, "the daemon did not end well: " + oneLine(err), ""})
 	}
@@ -316,8 +316,8 @@ func checkAgents(ctx context.Context, conn *connection) []finding {
 			folders[dir].waiting++
 		}
 	}
-	// By the file: a problem in a file of which an agent was made does not keep that from
-	// running.
+	// agents says of each file whether an agent was made of it. Such an agent runs
+	// without the part that has a problem.
 	agents := make(map[string]bool)
 	for _, a := range list.Agents {
 		agents[a.URI] = a.State != "invalid"
@@ -385,7 +385,7 @@ func checkTerminal(std streams, env func(string) string) finding {
 			"terminal: standard input is no terminal, so nobody can be asked and what asks is refused",
 			"--approve edits or auto lets more run without a question"}
 	}
-	// In the order in which the C library looks for it.
+	// The C library looks for the locale in this order.
 	locale := strings.ToUpper(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	if runtime.GOOS != "windows" && !strings.Contains(locale, "UTF-8") && !strings.Contains(locale, "UTF8") {
 		return finding{"terminal", odd, "terminal: the locale is not UTF-8, so some characters may not show",

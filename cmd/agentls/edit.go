@@ -99,7 +99,7 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 		return false, err
 	}
 	defer disk.Close()
-	// target has followed the links; one that has come since is refused.
+	// target has followed all links; Direct refuses one that has come since.
 	disk = disk.Direct()
 	before, err := disk.Read(ctx, name, 0)
 	if err != nil {
@@ -115,7 +115,7 @@ func change(ctx context.Context, conn *connection, asks *terminal, info wire.Age
 	case err != nil || now == was:
 		return false, err
 	}
-	// After an error nothing more is told.
+	// tell does nothing once something has failed.
 	tell := func(method string, params any) {
 		if err == nil {
 			err = conn.Notify(ctx, method, params)

@@ -59,7 +59,8 @@ again when it brings something else.`,
 				fmt.Fprintf(std.err, "%s comes with this folder. It takes effect while the folder is trusted.\n",
 					tool.Escape(l.Name))
 			}
-			// What is approved as it is needs no question: it is only switched on.
+			// An extension that is approved as it is needs no question; it is only
+			// switched on.
 			if len(l.News) > 0 {
 				// Where some items are approved there was a version before this one.
 				if err := consent(ctx, std, l.Bundle, l.News, l.Gone, len(l.News) < len(l.Items), yes); err != nil {

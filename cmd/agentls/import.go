@@ -212,7 +212,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		switch {
 		case f.Status == "refused":
 			reason := tool.Escape(inFlags.Replace(f.Reason))
-			// Some reasons begin with the file.
+			// Some reasons begin with the name of the file.
 			if !strings.HasPrefix(reason, file) {
 				reason = file + ": " + reason
 			}
@@ -234,7 +234,7 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		}))
 	}
 	printShared(out, common)
-	// A file that was there as it is was not imported now, whatever its status.
+	// A file that was there already was not imported now, whatever its status.
 	there, repaired, stopped := 0, 0, 0
 	for _, f := range r.Files {
 		if f.Stopped {

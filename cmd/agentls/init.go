@@ -71,7 +71,8 @@ func setUp(ctx context.Context, conn *connection, std streams, p wire.CreatePara
 			return err
 		}
 		fmt.Fprintln(std.out, "Created "+place(made.URI))
-		// Read again: its state says whether the folder has to be trusted first.
+		// The list is read again for the state of the new agent: whether the folder has
+		// to be trusted first.
 		if agents, err = conn.projectAgents(ctx); err != nil {
 			return err
 		}

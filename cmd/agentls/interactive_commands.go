@@ -28,7 +28,7 @@ func (d *dialogue) obey(ctx context.Context, line string) error {
 		return d.listCommands(ctx)
 	case "context":
 		return showContext(ctx, d.conn, d.std.out, d.session, d.name(), maxShown)
-	// The log keeps all of it, so this does not ask.
+	// Clearing asks nothing, since the log keeps the whole conversation.
 	case "clear":
 		if err := d.conn.Call(ctx, wire.MethodContextClear, &wire.ContextClearParams{Session: d.session,
 			Agent: d.name()}, nil); err != nil {
@@ -106,7 +106,7 @@ func (d *dialogue) agents(ctx context.Context, rest string) error {
 			return err
 		}
 		return printAgents(d.std.out, list, "all")
-	// As if the request had been typed with the agent's @.
+	// /agents run NAME TEXT is the same as @NAME TEXT.
 	case word == "run" && strings.TrimSpace(rest) != "":
 		return d.request(ctx, "@"+strings.TrimPrefix(strings.TrimSpace(rest), "@"))
 	case word == "handoff-chain":

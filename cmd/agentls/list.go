@@ -49,8 +49,8 @@ var headings = []struct{ scope, title string }{
 // with file, line, column and reason for what is wrong with its file. scope is what was
 // asked for, "all" or one of headings. The last line is how to run one that can run.
 func printAgents(out io.Writer, r wire.ListResult, scope string) error {
-	// The problems that were told below an agent, by file and code: the others are of
-	// files that are no agents.
+	// listed has the problems that were told below an agent, by file and code. The others
+	// are of files that are no agents.
 	listed := map[string]bool{}
 	usable := ""
 	for _, group := range headings {

@@ -162,7 +162,7 @@ type streams struct {
 // to say, since execute prints nothing for it.
 type exit struct{ code int }
 
-// Error implements error. Nobody is shown it.
+// Error implements error; execute does not print it.
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // usage is an error of the command line itself: exit code 2. It is returned before

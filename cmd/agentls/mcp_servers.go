@@ -121,7 +121,7 @@ func testServers(ctx context.Context, std streams, names []string, approve, asJS
 				Approve: approve}, &r); err != nil {
 				return err
 			}
-			// The others are tried all the same.
+			// The other servers are tried all the same.
 			if r.Server.State != "ready" {
 				failed = append(failed, tool.Escape(name))
 			}

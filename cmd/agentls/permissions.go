@@ -18,7 +18,7 @@ import (
 // a question, so there is no command that adds to it.
 func permissionsCommand(std streams) *cobra.Command {
 	var asJSON bool
-	// For the command itself and for its part list.
+	// list serves the command itself and its subcommand list.
 	list := func(c *cobra.Command, _ []string) error {
 		return request(c, std, wire.MethodPermissionsList, &wire.PermissionsListParams{}, asJSON,
 			func(r *wire.PermissionsListResult) error { return printPermissions(std.out, r.Permissions) })
@@ -27,7 +27,8 @@ func permissionsCommand(std streams) *cobra.Command {
 		Use: "permissions", Short: "List what you allowed always in this folder, or forget it",
 		Long: `Lists what you answered with "always" in this folder: these calls are not asked
 about any more. What was allowed for one run or session ended with it.`,
-		// Without an argument it lists; any argument was to be a part of it.
+		// Without an argument the command lists; an argument can only be a mistyped
+		// subcommand.
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return needsPart(c, args)

@@ -294,9 +294,9 @@ func (o *runOptions) follow(ctx context.Context, config daemon.Config, std strea
 	if o.format == "stream-json" {
 		t.raw = func(event []byte) { writeLine(out, event) }
 	}
-	// The daemon has ended before the result is told, so that its log is written then.
+	// The daemon ends before the result is told: its log is complete then.
 	result, err := func() (*wire.RunResult, error) {
-		// Headless has main told that nobody can answer.
+		// Headless makes the daemon tell main that nobody can answer.
 		config.Brief, config.Headless = true, !t.terminal.there
 		conn, err := connect(ctx, config, ".", t.handlers())
 		if err != nil {
@@ -335,7 +335,7 @@ func (o *runOptions) report(out io.Writer, result *wire.RunResult, failed error)
 	var typed struct {
 		Type string `json:"type,omitempty"`
 		*wire.RunResult
-		// It hides the error of the result, so that both kinds of failure have one form.
+		// Error hides that of RunResult, so that both kinds of failure have one form.
 		Error *failure `json:"error,omitempty"`
 	}
 	if o.format == "stream-json" {

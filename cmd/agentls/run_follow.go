@@ -118,7 +118,7 @@ func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 			p.Agent, p.Strategy = mention.Auto, cmp.Or(said.Strategy, p.Strategy)
 		}
 		return nil
-	// A path, for example, or a command that there is not: it is text for the agent.
+	// Text that begins with a slash and is no known command, as a path, is for the agent.
 	case slash:
 		return nil
 	case said.Auto && said.Prompt == "":

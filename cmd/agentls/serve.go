@@ -61,7 +61,8 @@ daemon itself never listens.`,
 			if err != nil {
 				return err
 			}
-			// The error is for the log. How the client ended it decides the exit code.
+			// The error goes to the log; the exit code depends on how the client ended
+			// the connection.
 			outcome, err := daemon.Serve(c.Context(), rwc, config)
 			if err != nil {
 				config.Log.Error("the connection ended", "err", err)

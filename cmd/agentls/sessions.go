@@ -201,7 +201,7 @@ func findSession(sessions []wire.Session, name string) (string, error) {
 			titled = append(titled, s.Session)
 		}
 	}
-	// Behind the loop, since a session may have this id.
+	// After the loop: a session may be called latest.
 	if name == latestSession && len(sessions) > 0 {
 		return sessions[0].Session, nil
 	}

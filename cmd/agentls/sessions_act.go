@@ -90,7 +90,7 @@ func (c *connection) resumable(ctx context.Context, args []string, p *wire.Resum
 		if s.Locked || s.Problem != "" || (p.Session != "" && p.Session != s.Session) {
 			continue
 		}
-		// findRun fills it in; p gets what the run has that is picked.
+		// findRun fills one in. p gets the values of the run that is picked.
 		one := wire.ResumeParams{Extend: p.Extend}
 		if agent, err = c.findRun(ctx, s.Session, &one); err == nil {
 			left = append(left, leftBehind{s, one, agent})
@@ -294,7 +294,7 @@ only runs that had not finished, and began after the place, are ended for good.`
 				if err := conn.exactSession(ctx, p.Session); err != nil {
 					return err
 				}
-				// For the command that undoes this.
+				// before is for the command that undoes the rewind.
 				before, err := conn.lastEvent(ctx, p.Session)
 				if err != nil {
 					return err

@@ -124,7 +124,7 @@ func (s *status) clear(now time.Time) {
 	}
 	s.quiet = now
 	if s.drawn {
-		// Back to the first column, and the line is erased.
+		// The cursor goes to the first column, and the line is erased.
 		_, _ = io.WriteString(s.out, "\r\x1b[2K")
 		s.drawn = false
 	}

@@ -95,7 +95,7 @@ func (t *terminal) edit(ctx context.Context, p *wire.ConfirmParams) *wire.Confir
 		answer := t.listen()
 		fmt.Fprint(t.out, "> ")
 		line, ok := t.await(ctx, answer)
-		// The old text, by which modification knows that nothing was changed.
+		// The old text tells modification that nothing was changed.
 		if text = line; !ok || line == "" {
 			text = d.text
 		}

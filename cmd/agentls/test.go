@@ -296,7 +296,8 @@ func printTests(std streams, results []*testResult, took time.Duration) error {
 		fmt.Fprintf(&b, "  %s %s%s  %s\n", mark, name, strings.Repeat(" ", max(wide-columnsOf(name), 0)),
 			export.ShortTime(r.took))
 		for i, line := range r.wrong {
-			// A failure is where the test expects what did not come, or else at the test.
+			// A failure is shown at the line of its expectation where that is known, else
+			// at the test.
 			at := r.line
 			if i < len(r.lines) {
 				at = max(at, r.lines[i])

@@ -164,7 +164,8 @@ func (t *timeline) handlers() client.Config {
 				if err := (wire.Codec{}).Unmarshal(params, p); err != nil {
 					return nil, err
 				}
-				// Before hold, under which its event would wait to be shown.
+				// awaitEvent comes before hold: while a question is held, the event that
+				// it waits for would not be shown.
 				t.awaitEvent(ctx, p.ID)
 				defer t.hold()()
 				ctx, release := t.untilInterrupted(ctx)
@@ -404,7 +405,7 @@ func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	retry, ok := body.(activity.Retry)
 	_, more := body.(activity.ContentDelta)
 	_, thinks := body.(activity.ThoughtDelta)
-	// Text that goes on is kept until it ends.
+	// More text of the same answer may come, so nothing is shown yet.
 	if text == "" || ((more || thinks) && e.Run == t.speaks) {
 		t.mu.Unlock()
 		return

@@ -64,7 +64,7 @@ func (t *timeline) end(r *activity.RunFinished) {
 	t.failed = ""
 	t.mu.Unlock()
 	switch {
-	// It was shown when it came up.
+	// The error was shown when it came up.
 	case r.Error != nil && told == r.Error.Message:
 	case r.Error != nil:
 		t.say("%s (%s): %s", r.Reason, r.Error.Kind, joinLines(r.Error.Message))

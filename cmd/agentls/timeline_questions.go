@@ -44,7 +44,7 @@ func (t *timeline) hold() (release func()) {
 		if t.questions--; t.questions > 0 {
 			return
 		}
-		// turn is held meanwhile, so nothing newer comes between.
+		// turn is still locked, so no newer event is shown in between.
 		for _, show := range t.waiting {
 			show()
 		}

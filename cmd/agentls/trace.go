@@ -65,7 +65,8 @@ left out; of otlp, which is for sending, also what was said and done, unless
 					return err
 				}
 				if output != "" {
-					// It may hold what was said, so it is for the person alone.
+					// The trace may quote the conversation, so only the person can read
+					// the file.
 					return os.WriteFile(output, text, 0o600)
 				}
 				_, err = std.out.Write(text)

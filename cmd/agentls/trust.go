@@ -31,7 +31,7 @@ func trustCommand(std streams) *cobra.Command {
 			"AGENT it approves that one alone, in a folder that is trusted: it shows what is new in it, and asks.",
 		Example: "  agentls trust --list --patch\n  agentls trust\n  agentls trust reviewer",
 		Args:    arguments(0, 1),
-		// Agents by their names, and folders as the shell completes them itself.
+		// It offers the agents by name, and leaves folders to the shell.
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			names, _ := completeFiles(1)(c, args, begun)
 			return names, cobra.ShellCompDirectiveDefault
@@ -41,7 +41,8 @@ func trustCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// These are about folders: the daemon says where an argument is none.
+			// These flags are about folders. For any other argument the daemon says that
+			// there is no such folder.
 			if list || revoke || forget {
 				file = ""
 			}
@@ -170,7 +171,7 @@ func askTrustOnce(ctx context.Context, conn *connection, std streams, asks *term
 	if err != nil || r.Trusted || (r.Decided != "" && !r.Replaced) {
 		return err
 	}
-	// What the folder brings is read only where somebody is asked.
+	// The items are read only now, when somebody is asked about them.
 	if r, err = conn.trustIn(ctx, folder, true, false); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func unpack(ctx context.Context, archive string, into *os.Root) error {
 	}
 	u := &unpacking{ctx: ctx, into: into, packed: info.Size(), seen: make(map[string]bool)}
 	r := bufio.NewReader(f)
-	// The first bytes decide; a plain tar has none that tell, so there its name does.
+	// The first bytes tell a zip and a gzip; a plain tar is known by its name alone.
 	head, _ := r.Peek(4)
 	switch {
 	case bytes.HasPrefix(head, []byte("PK")):
@@ -86,7 +86,7 @@ func refuse(format string, args ...any) error {
 // reads the whole directory before it says how many entries there are.
 type boundedAt struct {
 	io.ReaderAt
-	// How many bytes may still be read; below 0 it has refused one.
+	// How many bytes may still be read; below 0 a read was refused.
 	left      int64
 	unbounded bool
 }

@@ -161,7 +161,7 @@ func (b *Bundle) read(ctx context.Context) error {
 	}
 	defer func() { root.Close() }()
 	var from installed
-	// Without this note the source is not known, and all else works.
+	// Without this note only the source of the bundle is unknown.
 	if data, err := folder.ReadFile(root, installedName, maxManifest); err == nil &&
 		json.Unmarshal(data, &from) == nil {
 		b.Source = from.Source
@@ -268,7 +268,7 @@ func (b *Bundle) itemize(ctx context.Context, root *os.Root) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// These are no agents to the catalog either.
+		// The catalog does not take these names for agents either.
 		if path.Ext(e.Name()) != ".md" || strings.ContainsAny(e.Name()[:1], "._#") {
 			continue
 		}

@@ -265,7 +265,7 @@ func copyFolder(ctx context.Context, from string, into *os.Root) error {
 			if err != nil {
 				return err
 			}
-			// The root follows a link no further than its folder goes.
+			// root.Stat fails for a link that leads out of the folder.
 			if _, err := root.Stat(name); err != nil || filepath.IsAbs(target) {
 				return fault.New(fault.Invalid, "bundle.copy", "%s is a link that leads out of the folder, or nowhere",
 					filepath.Join(from, name))

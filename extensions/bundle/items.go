@@ -108,7 +108,7 @@ func (b *Bundle) addHooks(ctx context.Context, root *os.Root, add func(kind, nam
 	if err != nil {
 		return fmt.Errorf("hooks/hooks.json cannot be read: %w", err)
 	}
-	// Hooks returns these, and what follows makes digests of the same.
+	// Hooks returns these bytes, and the digests below are of the same.
 	b.hooks = []byte(file.Hooks)
 	files, err := hashTree(ctx, root, "hooks")
 	if err != nil {
@@ -166,7 +166,8 @@ func (b *Bundle) hashNamed(ctx context.Context, raw []byte) ([]byte, error) {
 		places = append(places, struct{ dir, variable string }{b.Project, "workspacePath"})
 	}
 	for _, at := range places {
-		// A shell's words may have the variable in quotes and the rest behind them.
+		// In a line for the shell the variable may stand in quotes, with the rest of the
+		// path behind.
 		relative := strings.NewReplacer(
 			"${/}", "/", `"${`+at.variable+`}"/`, "", `"$`+at.variable+`"/`, "", "${"+at.variable+"}/", "",
 			"$"+at.variable+"/", "",

@@ -117,7 +117,7 @@ type Chat struct {
 	done  chan struct{} // closed when the chat has ended
 
 	asking sync.Mutex // held by the question that is open
-	// Apart from asking, which is held as long as a question is open.
+	// behind is not asking, which stays locked as long as a question is open.
 	behind sync.Mutex
 	waits  int // questions that wait for asking; guarded by behind
 }

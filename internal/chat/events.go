@@ -211,7 +211,7 @@ func (m *screen) call(e Event, b activity.ToolState) {
 		m.close(i)
 	case activity.Failed, activity.Cancelled:
 		if b.Error != nil {
-			// That a command printed nothing tells nobody why it failed.
+			// An empty output does not say why the call failed.
 			i.text = strings.NewReplacer("\nStdout: (empty)", "", "\nStderr: (empty)", "").Replace(b.Error.Message)
 		}
 		m.close(i)

@@ -18,7 +18,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 			return m.flush()
 		}
 		return nil
-	// Until a question takes keys, this one is what was being typed.
+	// Not while a question takes no keys yet: this one may have been meant for the line.
 	case k.String() == "ctrl+o" && (m.dialog == nil || m.dialog.armed):
 		m.pager = newPager(m)
 		return nil
@@ -39,7 +39,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 			m.chat.config.Interrupt()
 		}
 		return nil
-	// Behind text it deletes, as in a shell.
+	// Where text is typed, Ctrl-D deletes a character, as in a shell.
 	case "ctrl+d":
 		if m.input.Value() == "" {
 			m.chat.config.Leave()
@@ -131,7 +131,7 @@ func (m *screen) submit() tea.Cmd {
 // takes none, nor one that does not take keys yet.
 func (m *screen) paste(p tea.PasteMsg) tea.Cmd {
 	text := strings.ReplaceAll(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\r", "\n")
-	// One key is an answer, so pasted text could be one by accident.
+	// A single key answers such a question, so pasted text could answer it by accident.
 	if m.pager != nil || (m.dialog != nil && m.dialog.kind == choosing) {
 		return nil
 	}

@@ -241,7 +241,7 @@ func (m *screen) countWaiting() {
 			waiting++
 		}
 	}
-	// It never falls while a step is open: a number that jumps is no help to decide by.
+	// The number never falls while a step is open, so that it does not jump.
 	m.dialog.more = max(m.dialog.more, waiting-1)
 }
 
@@ -269,7 +269,7 @@ func (s *suspended) Run() error { return s.run(s.in, s.out) }
 // exec leaves the terminal to a program. Its end is told on e.done, which has room for
 // it.
 func (m *screen) exec(e execMsg) tea.Cmd {
-	// What is no file stays nil: Suspend says so.
+	// A stream that is no file is given as nil (see Suspend).
 	in, _ := m.chat.config.In.(*os.File)
 	out, _ := m.chat.config.Out.(*os.File)
 	return tea.Exec(&suspended{e.run, in, out}, func(err error) tea.Msg {

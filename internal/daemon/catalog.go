@@ -308,7 +308,8 @@ func (b *daemon) reread(ctx context.Context, paths ...string) {
 // which agents there are. The error is ctx's.
 func (b *daemon) takeIn(ctx context.Context, batch workspace.Batch) (*registry.Snapshot, error) {
 	b.settings.forget()
-	// At the end, since it asks for the servers that the new trust and settings describe.
+	// Refresh comes last: it asks for the servers that the new trust and settings
+	// describe.
 	defer b.mcp.Refresh()
 	all := slices.Concat(batch.Created, batch.Changed, batch.Removed)
 	// What trust lets count is known before the settings below are read.

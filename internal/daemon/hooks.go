@@ -122,7 +122,7 @@ func (b *daemon) hooksOf(ctx context.Context, folder, event string) []hook.Descr
 	var brings []workspace.TrustItem
 	var active []*bundle.Bundle
 	hooks := b.settingsOf(folder).hooks
-	// Bundles are read from disk, so they are where one brings a hook of this event.
+	// Bundles are read from disk, so only where one of them has a hook of this event.
 	if slices.ContainsFunc(hooks, func(h describedHook) bool { return h.Event == event && h.bundle != "" }) {
 		active = b.activeBundles(ctx, folder)
 	}

@@ -50,7 +50,7 @@ func (l logins) Get(ctx context.Context, at string) ([]byte, error) {
 		return nil, errors.New("the login is in a keyring, and there is none here; log in again")
 	}
 	text, err := inKeyring(ctx, func() (string, error) { return keyring.Get(keyringService, at) })
-	// The person has removed it there.
+	// The person has removed the login from the keyring.
 	if errors.Is(err, keyring.ErrNotFound) {
 		return nil, nil
 	}
@@ -74,7 +74,8 @@ func (l logins) Put(ctx context.Context, at string, value []byte) error {
 		} else {
 			l.log.Warn("the keyring does not take a login, so a file of yours has it", "server", at, "err", err)
 		}
-	// The keyring forgets it first: once the file has, nobody would find it there again.
+	// The keyring forgets the login before the file does: afterwards nobody would look
+	// for it there.
 	case before.Keyring && l.keyring:
 		_, err := inKeyring(ctx, func() (string, error) { return "", keyring.Delete(keyringService, at) })
 		if err != nil && !errors.Is(err, keyring.ErrNotFound) {

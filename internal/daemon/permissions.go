@@ -50,7 +50,7 @@ func (k permissionStore) Keep(all ...guard.Grant) error {
 		if g.Scope != guard.Always {
 			return fault.New(fault.Invalid, "daemon.keep", "an answer for a %s is not kept on disk", g.Scope)
 		}
-		// When it was given the file notes itself.
+		// Since is set by [workspace.Permissions.Keep].
 		list = append(list, workspace.Permission{
 			ID: g.ID, Agent: g.Agent, Project: g.Project, Tool: g.Tool, Folder: g.Folder, Shape: g.Shape,
 			Access: string(g.Access), Argv: g.Argv, Prefix: g.Prefix, Covers: g.Covers,

@@ -77,7 +77,7 @@ func (s *folderSettings) allowHost(e settings.Entry) {
 // its name is a shell denies such commands of bash.
 func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in places) {
 	rule, err := tool.ParseRule(e.Text, toolOfEntry)
-	// The name is wanted also of an entry that is no rule.
+	// The name is needed also for an entry that ParseRule refuses.
 	name, _, _ := strings.Cut(strings.TrimSpace(e.Text), "(")
 	name = strings.TrimSpace(name)
 	_, known := definition.CanonicalTool(name)
@@ -261,7 +261,7 @@ func (s *folderSettings) narrow(list []settings.Entry, from explanation.Origin) 
 		core = append(core, rule.Tool)
 	}
 	var missing []string
-	// Tools of MCP servers are another matter: the list is of those that are built in.
+	// tools.core is a list of built-in tools, and takes no tool of an MCP server away.
 	for _, t := range (builtin.Config{}).Tools() {
 		if name := t.Spec().Name; !tool.AnyGives(core, name) {
 			missing = append(missing, name)

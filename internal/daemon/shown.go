@@ -20,8 +20,8 @@ var rootMarkers = []string{".git", ".gemini"}
 // second daemon for it, and the person's home has one, so it lies where temporary
 // files do; only where there is no such place it is the daemon's own folder.
 func (b *daemon) scratchFolder() string {
-	// The first is the person's own. In the others anybody may make files, so it is
-	// looked at who could replace ours.
+	// XDG_RUNTIME_DIR is the person's own. In the others anybody may make files; lasting
+	// and mayBePrivate check that nobody can replace ours.
 	for _, temp := range []string{b.env("XDG_RUNTIME_DIR"), b.env("TMPDIR"), "/tmp"} {
 		dir, err := workspace.Canonical(temp)
 		if err == nil && outsideRoots(dir) && !b.inWorkspace(dir) && lasting(dir) {

@@ -30,7 +30,7 @@ func carries(known func([]byte) []byte, text string, depth int) bool {
 	if depth == 0 || len(text) > maxCarried {
 		return false
 	}
-	// The two differ in what a plus stands for.
+	// QueryUnescape and PathUnescape differ in what a plus stands for.
 	if plain, err := url.QueryUnescape(text); err == nil && plain != text && carries(known, plain, depth-1) {
 		return true
 	}

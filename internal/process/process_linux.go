@@ -140,7 +140,7 @@ func parseStat(pid int, raw []byte) (p Found, parent, session int, alive bool) {
 	if len(fields) < 20 {
 		return p, 0, 0, false
 	}
-	// These begin with field 3 of proc(5).
+	// fields[0] is field 3 of proc(5).
 	state := fields[0][0]
 	parent, _ = strconv.Atoi(string(fields[1]))
 	session, _ = strconv.Atoi(string(fields[3]))

@@ -36,7 +36,7 @@ const (
 // meant for commands reaches them.
 type groups struct {
 	mu sync.Mutex
-	// By the process that leads the group, whose number the group has.
+	// Keyed by the process that leads the group, whose number is that of the group.
 	pids    map[int]role
 	reapers map[int]*os.File // the daemon's ends of their status pipes
 	// Nothing is started any more.

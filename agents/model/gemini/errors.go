@@ -149,7 +149,8 @@ func (k *call) errorStatus() int {
 func (c *Client) connectionError(err error) *model.Error {
 	e := &model.Error{Class: model.Busy, Err: c.below(err)}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
-		// Its text begins with the method and the whole URL, which no person needs.
+		// The text of a url.Error begins with the method and the whole URL, which no
+		// person needs.
 		err = ue.Err
 	}
 	e.Message = "the model cannot be reached: " + c.clean(err.Error())
@@ -268,8 +269,7 @@ func classOf(status int, message string, details []detail) model.Class {
 	// The API answers a wrong key with 400.
 	case status == http.StatusBadRequest && (reason("API_KEY_INVALID", "API_KEY_EXPIRED") || keyRefused(message)):
 		return model.Unauthorized
-	// Without details its words are all that tells a key that is refused from a model
-	// that is.
+	// Without details only the words say whether the key is refused, or the model.
 	case status == http.StatusForbidden && (reason("API_KEY_", "CONSUMER_INVALID", "ACCESS_TOKEN") ||
 		(len(details) == 0 && keyWords.MatchString(message)) || keyRefused(message)):
 		return model.Unauthorized
@@ -303,7 +303,7 @@ func exhaustedQuota(message string, details []detail, wait time.Duration) string
 	if limitZero.MatchString(message) {
 		return noCredit
 	}
-	// told: a detail says when to ask again, or that the quota is one of a minute.
+	// told says that a detail names a time to ask again, or a quota of one minute.
 	told := false
 	for _, d := range details {
 		if strings.Contains(d.Reason, "BILLING") || strings.Contains(d.Reason, "CREDITS") ||

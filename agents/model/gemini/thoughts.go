@@ -37,7 +37,7 @@ func (t *thoughts) add(text string, section func(subject, text string) error) er
 				body.Reset()
 				continue
 			}
-			// It is a heading or not when its line has ended.
+			// Whether it is a heading is known when the line has ended.
 			if !whole && mayBeHeading(line) {
 				t.held = line
 				break

@@ -93,8 +93,8 @@ type tokens struct {
 	now  func() time.Time
 	turn chan struct{} // capacity 1: who has put something in signs in
 
-	// mu guards what follows. It is another than turn, so that hide does not wait while
-	// somebody signs in.
+	// mu guards what follows. It is not turn, so that hide does not wait while somebody
+	// signs in.
 	mu     sync.Mutex
 	newest token
 	// That may still be in a text. The last two that were replaced.
@@ -127,8 +127,8 @@ func (t *tokens) get(ctx context.Context, refused string) (token, error) {
 	if usable && (have.expires.IsZero() || left > early) {
 		return have, nil
 	}
-	// early before its end a token is replaced while it still works, so that a failure
-	// here need not be one of the call.
+	// A token is replaced some minutes (early) before its end, while it still works: a
+	// failure here need not fail the call.
 	fresh, err := t.fetch(ctx)
 	if ctx.Err() != nil {
 		return token{}, ctx.Err()
