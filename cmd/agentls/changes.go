@@ -250,7 +250,8 @@ func pendingHunks(hunks []activity.Hunk, begin string) (ids []string) {
 
 // bySession returns one change for each session, which stands for all of its files: these
 // are undone together, since a file may have taken a folder's place. all has the changes
-// of a session next to each other.
+// of a session next to each other. The daemon then sorts out in which order the files go
+// back.
 func bySession(all []changed) (some []changed) {
 	for _, c := range all {
 		if len(some) == 0 || some[len(some)-1].Session != c.Session {

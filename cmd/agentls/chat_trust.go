@@ -16,7 +16,8 @@ import (
 // askTrust has a person at a terminal decide about a folder that nobody has decided about,
 // before an agent spends turns in it on what it may not do. The daemon asks, as in an
 // editor; a goroutine cancels the question on Ctrl-C, which leaves, and ends with the
-// question. In a folder that is not trusted it says so and goes on: agents may read there.
+// question. In a folder that is not trusted it says so and goes on: agents may read
+// there. For a single run there is askTrustOnce, which asks by itself.
 func (d *dialogue) askTrust(ctx context.Context) error {
 	folder, err := here()
 	if err != nil || !d.terminal {

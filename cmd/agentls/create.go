@@ -122,11 +122,13 @@ func (w *wanted) take(c *cobra.Command) error {
 				w.Fields["title"] = w.title
 			}
 		},
+		// nil is null in the request, which takes the template's description away.
 		"description": func() {
 			if w.Fields["description"] = nil; w.description != "" {
 				w.Fields["description"] = w.description
 			}
 		},
+		// An empty model is main's; an empty list of tools or servers allows none.
 		"model": func() { w.Fields["model"] = cmp.Or(w.model, "inherit") },
 		"tools": func() { w.Fields["tools"] = map[string]any{"allow": nonBlank(w.tools)} },
 		"mcp":   func() { w.Fields["mcp"] = map[string]any{"servers": nonBlank(w.mcp)} },

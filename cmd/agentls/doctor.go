@@ -396,7 +396,7 @@ func checkTerminal(std streams, env func(string) string) finding {
 
 // checkModel asks the model something, with the person's own settings and in a folder of
 // its own, so that nothing is left of it. It runs in the mode plan, in which nothing is
-// changed.
+// changed. It costs one short answer.
 func checkModel(ctx context.Context, config daemon.Config) (f finding) {
 	fail := func(err error) finding {
 		return finding{"model", broken, "model: " + oneLine(err), "see the key and the base URL above, and the network"}

@@ -189,5 +189,6 @@ func versions(ctx context.Context, conn *connection, a, b string) (first, second
 	return first, second, nil
 }
 
-// isAgentFile reports whether a file lies in a folder of agents.
+// isAgentFile reports whether a file lies in a folder of agents. Only the name of the
+// folder counts: agents of the person and of a project both have it.
 func isAgentFile(path string) bool { return filepath.Base(filepath.Dir(path)) == "agents" }

@@ -97,6 +97,7 @@ func interact(parent context.Context, config daemon.Config, std streams, o *runO
 		return inChat(ctx, cancel, keys, config, std, o, p)
 	}
 
+	// The dialogue ends when nobody reads the output any more.
 	out := &outlet{std.out, cancel}
 	console := newTerminal(std)
 	t := newTimeline(streams{std.in, out, std.err}, console)

@@ -77,7 +77,8 @@ func (l *logFile) write(line []byte) error {
 }
 
 // ready makes sure that the file is open and has room for more bytes. A full file is moved
-// on first, unless another process has done so already: then the new one is opened.
+// on first, unless another process has done so already: then the new one is opened. More
+// bytes than a whole file has room for go into an empty one.
 func (l *logFile) ready(more int64) error {
 	limit := l.size
 	if limit == 0 {

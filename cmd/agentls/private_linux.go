@@ -57,6 +57,7 @@ func wipe(kept []string) error {
 	if err != nil || start <= 0 || end <= start {
 		return err
 	}
+	// Go has no pointer to this block, so it is read and written as a file.
 	memory, err := os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
 	if err != nil {
 		return err

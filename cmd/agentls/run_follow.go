@@ -86,7 +86,8 @@ func (c *connection) agentOf(ctx context.Context, session string) string {
 // this", and which custom command it calls, as in "/review this". It changes p. A request
 // that was given to an agent stays its, and only files and resources that it names are
 // taken from its text. The daemon is not asked where nothing in the text could name
-// anything.
+// anything. A request may name an agent before the command, as in "@reviewer /review
+// this".
 func (c *connection) address(ctx context.Context, p *wire.RunParams) error {
 	if len(p.Input) == 0 {
 		return nil

@@ -192,6 +192,8 @@ func (t *terminal) listening() bool {
 // take hands what was typed to the question that is open, else to who takes lines. The
 // read that brought it may have begun with a question that is closed by now. end says that
 // the input has ended. t.mu is held, and nothing here waits: both channels have room.
+// With an open question only its first line counts; without one all whole lines are
+// handed on together.
 func (t *terminal) take(data []byte, end bool) {
 	switch {
 	case t.open != nil:

@@ -399,6 +399,11 @@ func (t *timeline) delta(e wire.ActivityParams, text string) {
 // settle shows the text that was kept, unless the event withdraws it: text of an answer
 // that is tried again does not count. It is called with each event, before the event is
 // shown.
+//
+// With past all text is kept until an event comes that is no piece of it, and only a
+// retry that discards it takes it back. With final it is kept until something shows that
+// it was not the last text of the run (endsText); then it goes to err, and the last one
+// stays for finish.
 func (t *timeline) settle(e wire.ActivityParams, body activity.Body) {
 	t.mu.Lock()
 	text := t.tried.String()
