@@ -151,8 +151,8 @@ func (p *testPass) run(ctx context.Context, files []string) error {
 
 // read returns a result for each test of files, and what fills them in, in the same order.
 // A file that cannot be read is a result that failed. A project that is not trusted is an
-// error: none of the tests runs then. Reading all files first has a mistake in one of
-// them told before any test runs.
+// error: none of the tests runs then. All files are read first, so that such an error
+// comes before any test has run.
 func (p *testPass) read(ctx context.Context, files []string) (results []*testResult, tests []func(), err error) {
 	run := testrun.Run
 	if p.o.judge {
