@@ -143,6 +143,7 @@ func (r *review) file(ctx context.Context, f activity.Change) (goesOn bool, err 
 		}
 		options := []chat.Option{{Key: "k", Label: "Keep"}, {Key: "u", Label: "Undo"},
 			{Key: "n", Label: "Next, decide later"}}
+		// Capital letters are for all parts from here on.
 		if rest := len(parts) - i; rest > 1 {
 			options = append(options, chat.Option{Key: "K", Label: fmt.Sprintf("Keep the %d that are left in this file",
 				rest)},

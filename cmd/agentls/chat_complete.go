@@ -110,6 +110,7 @@ func completePaths(ctx context.Context, word string) []chat.Completion {
 func filesNamed(text string) (uris []string) {
 	for word := range strings.FieldsSeq(text) {
 		name, ok := strings.CutPrefix(word, "@")
+		// @server:uri is a resource of an MCP server, which the daemon finds in the text.
 		if !ok || name == "" || strings.Contains(name, "://") {
 			continue
 		}

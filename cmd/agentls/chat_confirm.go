@@ -95,6 +95,7 @@ func (c *conversation) edit(ctx context.Context, q *chat.Question, p *wire.Confi
 	text, ok := d.text, true
 	var err error
 	if len(c.t.terminal.editor) > 0 {
+		// The terminal has the streams itself.
 		err = c.chat.Suspend(func(*os.File, *os.File) (failed error) {
 			text, failed = c.t.terminal.inEditor(ctx, d)
 			return failed

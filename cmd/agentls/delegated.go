@@ -60,6 +60,7 @@ func (t *timeline) path(e wire.ActivityParams, body activity.Body) string {
 	defer t.mu.Unlock()
 	switch b := body.(type) {
 	case activity.RunStarted:
+		// The chain begins with the agent that the person asked.
 		if len(b.Chain) > 1 {
 			if t.paths == nil {
 				t.paths = make(map[string]string)

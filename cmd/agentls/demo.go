@@ -162,6 +162,7 @@ func (d demonstration) introduce() {
 // tellResult shows what the run changed, and whether the test passes now. It returns exit
 // 1 where the run ended otherwise than by reaching its goal.
 func (d demonstration) tellResult(ctx context.Context, result *wire.RunResult) error {
+	// File and test are looked at here, whatever the agent says of them.
 	changed, err := differs(d.project, "average.go")
 	if err != nil {
 		return err
@@ -300,6 +301,7 @@ func repository(ctx context.Context, environ []string, folder string) error {
 		return nil
 	}
 	for _, args := range [][]string{
+		// The person's template may have hooks, and is left out.
 		{"init", "-q", "--template="}, {"add", "-A"},
 		{"-c", "user.name=agentls demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false", "commit",
 			"-q", "-m", "A thermometer with a failing test"},

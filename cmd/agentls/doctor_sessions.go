@@ -73,6 +73,7 @@ func checkLocks(ctx context.Context, conn *connection, dir string) []finding {
 				s.Session, s.Problem), ""})
 		case s.Locked:
 			var holder struct{ Owner, Since string }
+			// The file of the lock names its owner; without it nobody is named.
 			if data, err := os.ReadFile(filepath.Join(dir, s.Session+".lock")); err == nil {
 				_ = json.Unmarshal(data, &holder)
 			}

@@ -162,6 +162,7 @@ func target(scope definition.Scope, path string) (folder, name string, err error
 	if scope != definition.Project {
 		return folder, name, nil
 	}
+	// An agent of a project lies in .gemini/agents of its workspace folder.
 	if folder, err = workspace.Canonical(filepath.Dir(filepath.Dir(filepath.Dir(path)))); err != nil {
 		return "", "", err
 	}

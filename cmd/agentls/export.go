@@ -140,6 +140,7 @@ func printExport(out io.Writer, r exportReport) {
 			fmt.Fprintf(out, "%-9s %s: %s\n", f.Status, tool.Escape(f.Name), tool.Escape(inFlags.Replace(f.Reason)))
 		case f.Path == "":
 			fmt.Fprintf(out, "%-9s %s\n", f.Status, tool.Escape(f.Name))
+		// A file that has the same text already is left.
 		case !f.Written:
 			fmt.Fprintf(out, "%-9s %s → %s\n", "unchanged", tool.Escape(f.Name), place(f.URI))
 		default:

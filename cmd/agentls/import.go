@@ -166,6 +166,7 @@ func after(ctx context.Context, conn *connection, r importReport) ([]string, err
 	}
 	name := r.Files[i].Name
 	lines := []string{"Look at one: agentls explain " + name, "Run one: agentls run " + name + ` "your request"`}
+	// The person's own agents run without a review.
 	if r.Scope == "global" {
 		return lines, nil
 	}

@@ -150,6 +150,7 @@ func login(ctx context.Context, std streams, name string, asJSON bool) error {
 		if method != protocol.MethodWindowShowMessage || (wire.Codec{}).Unmarshal(params, &p) != nil {
 			return
 		}
+		// Escape shows a line end as a character, so each line is escaped by itself.
 		for line := range strings.SplitSeq(p.Message, "\n") {
 			fmt.Fprintln(std.err, tool.Escape(line))
 		}

@@ -35,6 +35,7 @@ adds models and corrects those of the program; it comes first.`,
 			if err != nil {
 				return err
 			}
+			// Check reads the settings, and sends nothing.
 			all := slices.DeleteFunc(config.Check(c.Context(), folder).Models, writesNothing)
 			if asJSON {
 				return printJSON(std.out, map[string]any{"models": all})

@@ -29,6 +29,7 @@ Nothing runs. The model is asked where the strategy needs it.`,
 		Args: arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.Input = args[0]
+			// The daemon makes the same check, but only once it has started.
 			if _, err := p.Check(); err != nil {
 				return usage{fmt.Errorf("INPUT %w", err)}
 			}

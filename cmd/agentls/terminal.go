@@ -122,6 +122,7 @@ func (t *terminal) follow() <-chan reply {
 // ended. Its goroutine ends then or with ctx, unless a read of the pipe waits: that lasts
 // as long as the process.
 func linesOf(ctx context.Context, in *os.File) <-chan reply {
+	// Without room, so that a line is read only when it is wanted.
 	lines := make(chan reply)
 	go func() {
 		scanner := bufio.NewScanner(in)
@@ -159,6 +160,7 @@ func (t *terminal) await(ctx context.Context, answer chan reply) (string, bool) 
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		// Another question may be open by now.
 		if t.open == answer {
 			t.open = nil
 		}

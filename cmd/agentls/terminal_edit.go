@@ -41,6 +41,8 @@ func draftOf(p *wire.ConfirmParams) draft {
 	case p.Preview != nil && p.Preview.Kind == "command":
 		return draft{name: "command.sh", what: "command", text: p.Preview.Command, line: true,
 			take: func(text string) (*wire.Modified, error) {
+				// RawMessage keeps the other arguments as they are written, large numbers
+				// included.
 				args := map[string]json.RawMessage{}
 				if err := json.Unmarshal(p.Args, &args); err != nil {
 					return nil, err

@@ -114,6 +114,7 @@ func (p *testPass) find(ctx context.Context) (*watchedTests, error) {
 		if err != nil {
 			return nil, err
 		}
+		// An agent without tests may get some while this watches.
 		for _, agent := range agents {
 			if beside := strings.TrimSuffix(agent, ".md") + agenttest.Suffix; !slices.Contains(w.files, beside) {
 				w.files = append(w.files, beside)

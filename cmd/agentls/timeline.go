@@ -125,6 +125,8 @@ func (t *timeline) watch(agent string) (end func()) {
 		}
 	})
 	return func() {
+		// The goroutine has to end before the status is cleared, or it would draw it
+		// again.
 		close(over)
 		work.Wait()
 		t.mu.Lock()
@@ -388,6 +390,7 @@ func (t *timeline) delta(e wire.ActivityParams, text string) {
 		return
 	}
 	t.mu.Unlock()
+	// speak makes this run the one that speaks, so the second call does not come here.
 	if other {
 		t.speak(e)
 		t.delta(e, text)
