@@ -276,6 +276,8 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 		from := rest[0]
 		does := from.Title
 		picture.Nodes = append(picture.Nodes, graph.Shown{Name: from.Name, Does: does})
+		// An agent may end with an answer of its own, unless one of its handoffs is taken in any
+		// case.
 		ends := true
 		for _, h := range from.Handoffs {
 			e := graph.Link{From: from.Name, To: h.To, Label: h.When}

@@ -180,6 +180,7 @@ func (s *Service) askValidator(ctx context.Context, caller *Live, name string,
 		}
 		return nil, fmt.Errorf("its run ended with %s", why)
 	}
+	// A judge without a structured result may have said the same as text.
 	said := result.Output
 	if said == nil {
 		said = json.RawMessage(result.Text)

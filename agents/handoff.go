@@ -227,6 +227,8 @@ func (s *Service) passOn(conv *conversation, from *definition.Definition, start 
 func (s *Service) newHanded(conv *conversation, h activity.HandoffStarted, links []activity.Link) *handover {
 	passed := &handover{HandoffStarted: h, links: links}
 	for _, link := range links {
+		// What persons have added for a predecessor was for that one: it takes nothing from its
+		// successor.
 		calls, added := conv.ModelCalls(link.Run)
 		passed.spent.Calls += max(0, calls-added.ModelCalls)
 		passed.spent.InputTokens += max(0, link.Usage.InputTokens-added.InputTokens)

@@ -154,6 +154,7 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 		key, raw := "run."+name, fields[name]
 		switch name {
 		case "max_turns":
+			// A project must not exceed the default either, where the file says nothing.
 			standard := definition.DefaultChatTurns
 			if d.Mode == definition.Task {
 				standard = definition.DefaultTaskTurns

@@ -78,6 +78,7 @@ func (c *conversation) beginWith(offered ServerTools, first func(*Live) (uint64,
 		return first
 	}
 	return func(live *Live) (uint64, error) {
+		// First the run's beginning, which the note belongs to.
 		seq, err := first(live)
 		if err != nil {
 			return seq, err

@@ -152,6 +152,7 @@ func (s *Service) plan(p Start) (*planned, error) {
 			return nil, err
 		}
 	}
+	// After fillIn, whose limits it lowers.
 	if s.unreviewed(r.def) {
 		r.task.clamp(r.def.Name)
 	}

@@ -39,7 +39,7 @@ func Explain(in Input) *Explanation {
 		Name: def.Name, Title: def.Title, File: def.Path, Scope: def.Scope, Ignored: slices.Clone(in.Ignored),
 		Trusted: in.Trusted, Approval: string(in.Approval),
 	}
-	// The order is that of the results: later parts read what earlier ones filled in.
+	// The order is that of the results: each part reads what those before it have filled in.
 	x.refusals()
 	x.explainLost()
 	mode, whyTask := x.mode()

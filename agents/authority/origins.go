@@ -138,6 +138,7 @@ func (p *places) linesOf(v *definition.Value) map[string]int {
 		}
 	}
 	for _, item := range items {
+		// A name as it is written counts before what another one means in its canonical form.
 		note(item.Text, item.Start)
 	}
 	for _, item := range items {

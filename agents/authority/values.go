@@ -144,6 +144,7 @@ func (x *explainer) sampling() {
 	d := x.def
 	var entry model.Entry
 	if len(x.entries) > 0 {
+		// That of the model which is asked first. Fallbacks may take other values.
 		entry = x.entries[0]
 	}
 	options := model.Options{Temperature: d.Temperature, TopP: d.TopP, ThinkingBudget: d.ThinkingBudget,

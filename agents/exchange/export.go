@@ -253,6 +253,7 @@ func (x *exporter) losses(d *definition.Definition) {
 			unknown[keyOf(x.tree, index, p)] = true
 		}
 	}
+	// What has a counterpart there is judged by what the result means when it is read again.
 	unchanged := x.sameKeys(d)
 	for i, k := range x.tree.Root.Keys {
 		key := k.Name
@@ -279,6 +280,7 @@ func (x *exporter) losses(d *definition.Definition) {
 					lose(key, definition.Warning, "Not known, so left out: %s.", strings.Join(names, ", "))
 				}
 			}
+		// Where the original has the same value, that returns with it, and nothing is lost.
 		case "triggers", "memory", "tracing", "initial_messages", "handoffs", "guardrails", "graph", "inputs", "output":
 			if v := x.original(key); x.back() && v != nil && flow(v) == flow(x.tree.Root.Get(key)) {
 				continue
@@ -288,6 +290,7 @@ func (x *exporter) losses(d *definition.Definition) {
 				severity = definition.Warning
 			}
 			none(key, severity)
+		// A field that nobody here knows returns to a tool whose file had it.
 		default:
 			if unknown[key] && (x.original(key) == nil || !x.back()) {
 				lose(key, definition.Hint, "The field %s is not known and is left out.", key)

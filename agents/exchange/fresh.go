@@ -196,6 +196,7 @@ func (c *choice) delegates(d *definition.Definition, to definition.Dialect) (cal
 		}
 	}
 	switch {
+	// The entry without names would mean every agent.
 	case len(callable) == 0:
 		c.names = slices.Delete(c.names, i, i+1)
 	case to == definition.Claude:
@@ -208,6 +209,7 @@ func (c *choice) delegates(d *definition.Definition, to definition.Dialect) (cal
 // askIn writes which of opencode's tools ask: those that the agent has and whose
 // counterparts here always ask.
 func askIn(e *entries, d *definition.Definition) {
+	// The file's own permission has been written by fresh already.
 	if _, there := e.get("permission"); there {
 		return
 	}

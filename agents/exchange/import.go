@@ -176,6 +176,8 @@ func (im *importer) write() {
 	if !im.Delegable {
 		e.put("disable-model-invocation", "true")
 	}
+	// What restricts there stays in the file, and a run is refused for it (Definition.Authority):
+	// to take it out is for a person.
 	for _, key := range im.restrict {
 		if _, there := e.get(key); !there {
 			e.put(definition.YAMLText(key), flow(im.tree.Root.Get(key)))

@@ -171,6 +171,7 @@ func (c *choice) servers(d *definition.Definition, to definition.Dialect) {
 			if !overlap(q, pattern) {
 				continue
 			}
+			// The denied part must be nameable there, too, or it would be allowed.
 			other := spell(to, q)
 			if fits = fits && other != "" && to == definition.Claude; fits {
 				denied = append(denied, other)

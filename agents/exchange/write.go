@@ -161,6 +161,7 @@ func flow(v *definition.Value) string {
 	case definition.Null:
 		return "null"
 	}
+	// Numbers and booleans as they are written: made anew they might read otherwise.
 	return v.Text
 }
 

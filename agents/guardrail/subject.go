@@ -149,6 +149,7 @@ func misfits(err error) []activity.GuardError {
 	slices.SortFunc(found, func(a, b activity.GuardError) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Message, b.Pointer+"\x00"+b.Message)
 	})
+	// Several branches of a schema may find the same.
 	found = slices.Compact(found)
 	if more := len(found) - maxErrors; more > 0 {
 		found = append(found[:maxErrors], activity.GuardError{Message: fmt.Sprintf("and %d more", more)})

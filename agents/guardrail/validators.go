@@ -139,6 +139,7 @@ func commandsIn(text string, places []*regexp.Regexp, every bool) []string {
 // was not read to its end.
 func (g *Guard) command(text string, bare bool) Validator {
 	return func(ctx context.Context, output json.RawMessage) ([]activity.GuardError, error) {
+		// A bare name is the name of a file, which may have blanks in it.
 		words := []string{text}
 		if !bare {
 			words = split(text)

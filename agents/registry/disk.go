@@ -178,6 +178,8 @@ func (r *Registry) read(j *job, w *worker) *file {
 	src := r.source(j.path, j.place)
 	unreadable := func(s stamp, format string, args ...any) *file {
 		message := fmt.Sprintf(format, args...)
+		// The same failure of the same file is the same value, so that no new snapshot comes of
+		// each look at it.
 		if j.known != nil && j.known.stamp == s && j.known.place == j.place && !j.known.stale() &&
 			len(j.known.now.Problems) == 1 && j.known.now.Problems[0].Message == message {
 			return j.known
@@ -210,6 +212,8 @@ func (r *Registry) read(j *job, w *worker) *file {
 		return unreadable(s, "This is a folder with the name of an agent file; rename it.")
 	case !at.mode.IsRegular():
 		return unreadable(s, "This is no regular file, so it is not read.")
+	// A file that looked half-written is read again, though it looks as before: found twice,
+	// the same bytes are meant so (keepGood).
 	case j.known != nil && j.known.stamp == s && !j.anyway && !j.known.stale() && j.known.place == j.place:
 		return j.known
 	}

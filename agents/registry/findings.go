@@ -108,6 +108,7 @@ func (s *Snapshot) among(d *definition.Definition, disk bool, problems []definit
 			more = append(more, s.unknownTarget(p, d, h.To, "this handoff is left out", guesses <= suggestions))
 			continue
 		}
+		// By folder:name. Of the name alone the parser tells.
 		if target.Definition.Path == d.Path && bare(h.To) == d.Name && h.To != d.Name {
 			more = append(more, definition.Problem{
 				URI: uri, Range: h.Range, Code: "agent/handoff-target", Severity: definition.Error,

@@ -115,6 +115,7 @@ func (g *graph) before(s *Snapshot, folder string, circles bool) handing {
 			for _, to := range w.targets(e) {
 				w.before[to] = append(w.before[to], e)
 			}
+		// Agents of other places count where a handoff leads to them.
 		case e.Definition.Folder == folder && w.seen[e] == nil:
 			w.visit(e)
 		}
@@ -176,6 +177,7 @@ func (w *walk) visit(e *Entry) *stop {
 			here.back = min(here.back, there.back)
 		}
 	}
+	// It is on a circle with one that is still open, and that one closes the circle.
 	if here.back < here.at {
 		return here
 	}
@@ -184,6 +186,7 @@ func (w *walk) visit(e *Entry) *stop {
 	for _, e := range circle {
 		w.seen[e].circle = here
 	}
+	// An agent alone is on no circle with others; a handoff to itself is left out anyway.
 	if len(circle) == 1 {
 		return here
 	}

@@ -34,6 +34,7 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		}
 		agents[n.Name] = e.Definition
 	}
+	// Only a schema that allows nothing else says for sure that a member is never there.
 	members := func(n flow.Node) (names []string, closed bool) {
 		def := agents[n.Name]
 		var schema struct {

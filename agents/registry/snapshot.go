@@ -202,6 +202,7 @@ func (s *Snapshot) suggest(folder, name string) []string {
 	last := ""
 	for _, e := range s.entries {
 		known := e.Definition.Name
+		// Agents of one name in several workspace folders stand side by side.
 		if !e.found || e.State != OK || known == last {
 			continue
 		}
@@ -221,6 +222,7 @@ func (s *Snapshot) suggest(folder, name string) []string {
 		if rank < 0 {
 			continue
 		}
+		// A name that would be refused from this folder helps nobody.
 		if _, err := s.Lookup(folder, known); err == nil {
 			found = append(found, candidate{known, rank})
 		}

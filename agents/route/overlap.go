@@ -142,6 +142,8 @@ func newProfiles(entries []entry, agents int) *profiles {
 		p.entries = append(p.entries, e)
 	}
 	p.group = append(p.group, int32(len(p.entries)))
+	// The number of its group takes the place of each feature, so that compare finds the group
+	// by it.
 	for f := range len(p.group) - 1 {
 		group := p.entries[p.group[f]:p.group[f+1]]
 		for i, e := range group {
@@ -158,6 +160,8 @@ func newProfiles(entries []entry, agents int) *profiles {
 	for a := range agents {
 		p.from[a+1] += p.from[a]
 	}
+	// Sorted by agent, and within one by feature, since the entries are in that order: cosine
+	// goes by it.
 	p.own = make([]int32, len(p.entries))
 	next := slices.Clone(p.from)
 	for i, e := range p.entries {
@@ -224,6 +228,7 @@ func (x *Index) ruleEntries() []entry {
 				add(a, strings.Join(parts(fold(word)), " "), keywordPoints*t.Priority)
 			}
 			for _, pattern := range t.Patterns {
+				// In quotes, which no keyword has here: a pattern is never like a keyword.
 				add(a, strconv.Quote(pattern), patternPoints*t.Priority)
 			}
 		}

@@ -324,7 +324,7 @@ func (run *Run) Do(ctx context.Context) activity.RunFinished {
 		end.told = true
 		r.say(r.defect(p, "run"))
 	}
-	// when: auto is about work that is done. An interrupted run hands over when a later
+	// when: auto is about work that is done. An interrupted run hands over when another
 	// daemon has taken it to its end.
 	if end.reason == activity.Goal && !end.interrupted {
 		end = r.passOn(end)

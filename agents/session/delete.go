@@ -67,6 +67,7 @@ func (s *Store) delete(id string, asked, dry bool) (gone bool, err error) {
 			return false, err
 		}
 	} else {
+		// It is kept until the files are gone, so that no other daemon opens what is left of them.
 		held = session.lock
 		// What it could not write goes as well.
 		if err := session.Log.Close(); err != nil && s.cfg.Log != nil {
@@ -100,6 +101,7 @@ func (s *Store) take(id string, asked bool) (*slot, *Session, error) {
 		t := s.slots[id]
 		if t == nil {
 			t = &slot{ready: make(chan struct{}), closing: true, gone: make(chan struct{})}
+			// It will never be open: who finds it waits for gone.
 			close(t.ready)
 			s.slots[id] = t
 			s.mu.Unlock()
@@ -127,6 +129,7 @@ func (s *Store) take(id string, asked bool) (*slot, *Session, error) {
 			}
 		}
 		s.mu.Lock()
+		// Somebody else may have closed it since it was looked up.
 		if s.slots[id] == t && !t.closing {
 			t.closing = true
 			s.mu.Unlock()
@@ -208,6 +211,7 @@ func (s *Store) finish(id string, files []string) error {
 	if err := s.forget(id, "", math.MaxUint64, files); err != nil {
 		return err
 	}
+	// The files of the log go last: as long as they are there, tidy finds what a crash left.
 	named := make(map[string]bool)
 	for _, path := range files {
 		if err := s.digests(path, func(sha string) { named[sha] = true }); err != nil {

@@ -36,6 +36,8 @@ func (v *view) editing(c *activity.EditorContext) []model.Part {
 	} else {
 		head = "In the person's editor, changed since you were last told:"
 	}
+	// With another file, what was said of the one before is out of date anyway: nothing of it
+	// is told as gone.
 	moved := now.URI != was.URI
 	switch {
 	case moved && now.URI != "":

@@ -218,6 +218,7 @@ func (s *Store) look(f *foundFiles, k *activity.Skimmer, reads, writes *atomic.I
 		info.Problem = "the header of its log cannot be read"
 	case sum.Bad > 0:
 		info.Problem = "a part of its log cannot be read; it is set aside when the session is opened"
+	// What another daemon has open changes with each event, so nothing is kept of it.
 	case !locked && sum.Whole && writes.Add(-1) >= 0:
 		s.writeInfo(f, info)
 	}

@@ -51,6 +51,7 @@ func Render(blocks []activity.ContentBlock) []model.Part {
 			}
 		case "diagnostics":
 			text(diagnostics(b.URI, b.Items))
+		// A kind that only newer clients know is given as its text, if it has one.
 		default:
 			if b.Text == "" {
 				b.Text = "[content of the kind " + b.Type + ", which cannot be shown]"

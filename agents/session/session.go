@@ -277,6 +277,7 @@ func (s *Session) text(id, blob string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Without the lock two may read the blob at once, and both note the same text.
 	text = valid(string(data))
 	s.mu.Lock()
 	defer s.mu.Unlock()

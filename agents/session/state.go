@@ -100,6 +100,8 @@ func (s *Session) foldState(e activity.Event) {
 			s.setTask(e.Seq, "in_progress", e.Agent, st.last)
 		}
 	case activity.RunState:
+		// A run that is taken up again works at the task once more. One that waits for its turn
+		// has not begun, and does not.
 		if e.ParentRun == "" && b.To == activity.Running && st.status != "in_progress" && s.total.run(e.Run) != nil {
 			s.setTask(e.Seq, "in_progress", e.Agent, st.last)
 		}

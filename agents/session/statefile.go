@@ -118,6 +118,7 @@ func (v *values) set(ctx context.Context, key string, to Value) (changed bool, e
 	if (is && bytes.Equal(had.JSON, to.JSON) && had.Taint == to.Taint) || (!is && to.JSON == nil) {
 		return false, nil
 	}
+	// What the key had makes room for what it gets.
 	size := 0
 	for other, v := range all {
 		if other != key {

@@ -183,6 +183,7 @@ func (c *connection) tools(ctx context.Context) (tools []listed, left []string, 
 		ctx, raw := keepRaw(withoutPerson(ctx))
 		err := c.await(ctx, func() error {
 			_, err := c.client.ListToolsByPage(ctx, request)
+			// What the server wrote counts, also where the library cannot read it.
 			if *raw != nil {
 				return nil
 			}

@@ -299,6 +299,7 @@ func (e *entry) acquire(ctx context.Context) (*connection, error) {
 	if hindered != nil {
 		return nil, hindered
 	}
+	// Without an attempt to wait for, the last failure is told at once.
 	if done := e.begin(); done != nil {
 		select {
 		case <-done:

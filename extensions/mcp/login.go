@@ -337,6 +337,7 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	answer := q.URL.Query()
 	switch {
+	// The host counts as well: a page may have a name of its own lead to this machine.
 	case q.Method != http.MethodGet || q.Host != a.redirect.Host || q.URL.Path != a.redirect.Path:
 		say(http.StatusNotFound, "There is nothing here.")
 		return

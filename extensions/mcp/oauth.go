@@ -71,6 +71,7 @@ func (s *Server) parseOAuth(raw []byte, put func(string) string) error {
 	}
 	given := o.AuthorizationURL + o.TokenURL + o.RegistrationURL
 	switch {
+	// Refused and not passed over: whoever writes them relies on them.
 	case len(o.Audiences) > 0, o.TokenParamName != "":
 		return errors.New("oauth.audiences and oauth.tokenParamName are not supported; leave them out")
 	case s.Project && given != "":

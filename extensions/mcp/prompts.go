@@ -238,6 +238,7 @@ func readPrompt(raw []byte) (string, error) {
 		case m.Content.Type != "text":
 			text = fmt.Sprintf("[a part of type %q is left out]", m.Content.Type)
 		}
+		// All of it becomes one text of the person's, so it must say who is meant to have said what.
 		if m.Role == "assistant" {
 			text = "[as an answer of the assistant] " + text
 		}

@@ -57,6 +57,7 @@ func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessag
 		return nil, err
 	}
 	message := fmt.Sprintf("It wants your model (%s) to answer this, and gets the answer:\n\n%s", a.env.Model, shown)
+	// The one choice lets it through; whatever else the person says declines.
 	said, err := elicitor(c).question(a, message, []string{letAnswer})
 	if err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ func (c sampler) answer(a *asking, p mcp.CreateMessageParams) (*mcp.CreateMessag
 		return nil, err
 	}
 	var text strings.Builder
+	// Only what the model said: its thoughts are no part of the answer.
 	for _, part := range answer.Message.Parts {
 		text.WriteString(part.Text)
 	}

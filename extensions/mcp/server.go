@@ -239,7 +239,7 @@ func (s *Server) checkAddress() error {
 	if err != nil {
 		return fmt.Errorf("its %s: %w", s.Via, err)
 	}
-	// Only what the name itself says: to look it up now would prove nothing about later.
+	// Only what the name itself says: to look it up now would prove nothing about the calls.
 	inside := new(dial.Dialer).Check(u.Hostname, 80) != nil
 	switch {
 	case inside && s.Project:

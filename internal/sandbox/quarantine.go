@@ -97,6 +97,8 @@ func (s *Sandbox) placesOf(spec Spec) *places {
 		if target, err := os.Readlink(path); err == nil {
 			p.links[path] = target
 		}
+		// Of a .git folder only the names that make git run programs are kept: git itself writes
+		// the rest (expandProtected).
 		if p.files == nil || (filepath.Base(path) == ".git" && at.info.IsDir()) {
 			continue
 		}

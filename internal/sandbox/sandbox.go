@@ -133,6 +133,7 @@ func (s *Sandbox) Wall() (Wall, string) {
 			return
 		}
 		var reasons []string
+		// The best stands first in the list, so the first that works is taken.
 		for _, w := range s.Walls {
 			why := s.try(w)
 			if why == "" {

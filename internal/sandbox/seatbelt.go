@@ -84,6 +84,7 @@ func (s *Sandbox) profile(spec Spec, temp string) string {
 		rule("allow file-read*", existing(s.Write)...)
 	}
 	rule("allow file-read*", spec.ReadOnly...)
+	// The caches and the configuration lie in State, so they are allowed again behind this.
 	rule("deny file-read* file-write*", s.State)
 	if spec.Access.Writes() {
 		rule("allow file-read* file-write*", own...)

@@ -188,6 +188,7 @@ func (b *Box) useLandlock() error {
 		limits.Read = slices.Concat(limits.Read, spec.Folders, existing(s.Write), []string{s.cacheFolder()})
 	}
 	masked := append(s.maskedPaths(spec), s.State)
+	// For root, the modes of files keep nothing from being read.
 	if os.Geteuid() == 0 {
 		masked = append(masked, secretsOfSystem()...)
 	}

@@ -159,6 +159,7 @@ func (c *sandboxedCommand) release(ctx context.Context) (notes []string) {
 			notes = append(notes, note)
 		}
 	}
+	// Whatever err says, what was moved is told.
 	report, err := c.box.Release(now)
 	for i, q := range report.Quarantined {
 		if i == maxQuarantineNotes {

@@ -275,6 +275,7 @@ func (c *collector) again(raw []byte) {
 		return
 	}
 	c.files[rel] = nil // what else ripgrep says of it is known
+	// No file has such a name, so nothing that ripgrep writes reaches these hits.
 	c.files["\x00"+rel] = &hits{rel, lines}
 	c.total += len(lines)
 }
@@ -311,6 +312,7 @@ func holds(text string, lines []line) bool {
 		}
 		rest, ok := strings.CutPrefix(text, l.text)
 		whole := ok && (rest == "" || rest[0] == '\n')
+		// ripgrep replaces bytes that are not UTF-8.
 		if !whole && valid(firstLine(text)) != valid(l.text) {
 			return false
 		}

@@ -86,6 +86,7 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		return nil, tool.Errorf(tool.CodeFailed, "%s cannot be listed: %v.", tool.Name(p.Rel), err)
 	}
 	defer dir.close()
+	// One folder is listed, so globs are compared with names.
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return slices.ContainsFunc(args.Ignore, func(g string) bool {
 			ok, err := doublestar.Match(g, e.Name())

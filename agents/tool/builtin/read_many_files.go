@@ -108,6 +108,7 @@ func planMany(_ context.Context, env *tool.Env, args manyArgs) (*tool.Plan, erro
 			return nil, err
 		}
 		names[i] = tool.Name(text)
+		// Of a pattern that is the folder in which it begins.
 		plan.Reads = append(plan.Reads, w.at.Real)
 		if tool.Suspicious(text) && plan.Risk == tool.Safe {
 			plan.Risk, plan.Why = plan.Risk.Raise(), "reads files whose names hold characters that are not seen"

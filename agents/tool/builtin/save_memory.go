@@ -53,6 +53,8 @@ func planMemory(ctx context.Context, env *tool.Env, args memoryArgs) (*tool.Plan
 	if err != nil {
 		return nil, err
 	}
+	// Worked out now, since the person is shown the change; the digest of the file keeps it
+	// from being written over anything else.
 	text := remember(c.text(), fact)
 	if c.old == nil {
 		text = remember("", fact)

@@ -75,6 +75,7 @@ func planSetState(_ context.Context, env *tool.Env, args setStateArgs) (*tool.Pl
 	case env.Secret != nil && env.Secret(string(args.Value)):
 		return nil, tool.Errorf(tool.CodeDenied, "The value holds a secret. Secrets are not kept.")
 	}
+	// Refused in the plan already, so that nobody is asked about a call that cannot be done.
 	lasts, err := env.Variables.Check(args.Key, args.Value)
 	if err != nil {
 		return nil, err

@@ -137,6 +137,8 @@ func (o *opened) file(abs string, limit int64) ([]byte, fs.FileInfo, error) {
 		defer in.close()
 		at = in
 	}
+	// Looked at before it is opened and after that: what was put in its place in between is
+	// another file.
 	seen, err := at.root.Lstat(name)
 	switch {
 	case err != nil:

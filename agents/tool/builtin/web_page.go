@@ -39,6 +39,7 @@ func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, 
 	if err == nil {
 		data, err = io.ReadAll(reader)
 	}
+	// Text in UTF-16 has zero bytes as well, and is UTF-8 by now.
 	if err != nil || bytes.IndexByte(data, 0) >= 0 {
 		return "", "", tool.Errorf(tool.CodeBinary, "%s says that it is %s, and is no text.", u, tool.Escape(kind))
 	}

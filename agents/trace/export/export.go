@@ -272,6 +272,7 @@ func (t *Tracer) take(s *session, entry activity.Entry, out map[string]*batch) {
 	t.mu.Unlock()
 	if !traced {
 		if entry.Type == (activity.RunStarted{}).Type() {
+			// It may be the run that a handoff of a traced one leads to, which nobody has to wait for.
 			s.builder.Skip(entry.Run)
 		}
 		return
