@@ -156,6 +156,7 @@ func (b *fileHistory) resolveAll(ctx context.Context, r Resolve) ([]*outcome, er
 			return all, err
 		}
 	}
+	// Only files that are written can be in each other's way.
 	if r.Action != undoAction || len(all) == 1 {
 		return all, nil
 	}
@@ -271,9 +272,11 @@ func (b *fileHistory) resolve(ctx context.Context, r Resolve, h session.FileHist
 			return o, err
 		}
 		if try == tries {
+			// Those of single hunks are of a file that has changed since.
 			o.conflicts = nil
 			return o.conflict(whyMoving), nil
 		}
+		// A run that wrote the file has added a step to its history.
 		for _, now := range b.conv.Files() {
 			if now.URI == h.URI {
 				h = now

@@ -76,6 +76,8 @@ func (s *Service) ClearContext(ctx context.Context, id, agent string, purge bool
 		return err
 	}
 	defer release()
+	// No run of the agent goes on: what is open was left by one that ended, and gets its end in
+	// the log.
 	conv.CloseCalls(name)
 	// Before the context is cleared, so that hooks can still read the transcript. A purge
 	// rewrites it.
@@ -136,6 +138,7 @@ func (s *Service) exclude(id, agent string) (release func(), err error) {
 	if s.leaving[id] != nil {
 		return nil, departing(id)
 	}
+	// Without an agent the key stands for the whole session.
 	if s.excluded[key] != nil || s.excluded[[2]string{id, ""}] != nil {
 		return nil, fault.New(fault.Unavailable, "agents.context",
 			"the context of %s in session %s is being cleared or compressed; ask again when that is done", agent,

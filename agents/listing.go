@@ -27,6 +27,7 @@ func (s *Service) ListSessions(cursor string, limit int) (list []session.Info, n
 	if err != nil {
 		return nil, "", err
 	}
+	// For the next page, whatever this one has.
 	defer func() { s.keepListing(next, all) }()
 	for i, info := range all {
 		if !after.before(info) {

@@ -99,6 +99,7 @@ func modelFor(conv *conversation, contextID string, task *assignment, tools *too
 			facts.Images = facts.Images || p.Media != nil || (p.Result != nil && len(p.Result.Media) > 0)
 		}
 	}
+	// The request is not in the context before the run has begun.
 	for _, p := range session.Render(task.input) {
 		facts.Tokens += model.EstimateTokens(p.Text)
 	}
@@ -189,6 +190,7 @@ func (s *Service) toolsOfRun(r *planned, from origin, shared *tree, ofServers []
 		}
 	}
 	set := tool.NewSet(c)
+	// Its file or the settings may have taken the tool away.
 	if delegate != nil && !slices.Contains(set.Names(), tool.Delegate) {
 		delegate = nil
 	}
@@ -217,6 +219,7 @@ func (s *Service) toolsFor(def *definition.Definition, folder string, settings *
 // The result may be s.Tools itself: whoever adds to it clips it first.
 func (s *Service) extraTools(def *definition.Definition, settings *Settings) []tool.Tool {
 	name := s.ModelOf(def, "", settings)
+	// The rules of auto go by the tools of a run, so they cannot be asked which tools it has.
 	if name == model.Auto {
 		name = defaultModel
 	}

@@ -51,6 +51,7 @@ func (s *Service) fileHistory(conv *conversation, frontend Frontend) *fileHistor
 	if len(folders) > 0 {
 		env.Folder = folders[0]
 	}
+	// Each folder's settings may name more folders, and so may the person's own.
 	for _, folder := range append([]string{""}, folders...) {
 		env.Folders = append(env.Folders, s.Settings(folder).AdditionalFolders...)
 	}

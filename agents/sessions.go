@@ -65,6 +65,7 @@ func (s *Service) CloseSession(id string, closed func()) error {
 	id = s.SessionID(id)
 	return s.depart(id, closed, func(conv *conversation) error {
 		if conv == nil {
+			// It only tells a session that is kept from one that there is not.
 			_, _, err := s.Sessions.Peek(id)
 			return err
 		}
@@ -202,6 +203,7 @@ func (s *Service) SetApproval(ctx context.Context, id string, to Approval) (Appr
 	}
 	conv.mu.Lock() // two changes are told in the order in which they count
 	from, seq := s.approvalOf(conv), uint64(0)
+	// Chosen though the setting says the same, a mode is written down: the setting may change.
 	other := from != to || conv.Approval() == ""
 	if other {
 		seq = conv.Append(activity.Origin{}, activity.ApprovalChanged{From: string(from), To: string(to)}, 0)

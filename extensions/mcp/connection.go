@@ -148,6 +148,8 @@ func connect(ctx context.Context, e *entry, s Server, stderr *ring) (*connection
 		c.end()
 		return nil, err
 	}
+	// A server of an older version may not answer what the library asks first: that must leave
+	// time for the greeting it knows.
 	options := []client.ClientOption{client.WithDiscoverTimeout(e.all.times.connect / 3)}
 	if s.Via == overSSE { // the library answers no requests there, and servers of that time know no new version
 		//lint:ignore SA1019 servers over SSE are older than what replaced it

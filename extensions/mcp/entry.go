@@ -243,6 +243,7 @@ func (e *entry) await(conn *connection) {
 	e.mu.Lock()
 	own := e.conn == conn
 	idle := errors.Is(conn.why, errIdle)
+	// A connection that was taken from the entry was ended on purpose, so nothing is told of it.
 	if own {
 		e.conn = nil
 		if !idle {
@@ -274,6 +275,7 @@ func (e *entry) shut() {
 	if starting != nil {
 		select {
 		case <-starting:
+		// All are being closed: Close waits for the attempt itself.
 		case <-e.all.ctx.Done():
 		}
 		e.mu.Lock()

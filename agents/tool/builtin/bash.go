@@ -453,6 +453,7 @@ func (c *shellCall) background(ctx context.Context, env *tool.Env, note string) 
 	}
 	j := newJob(env, c.dir)
 	cmd := j.Command(path, []string{"bash", "--noprofile", "--norc", "-c", c.Command}, nil)
+	// Credentials are masked before they reach the file, which the agent can read.
 	sink := env.Output.Writer(process.NewLimitedFile(file))
 	cmd.Stdout, cmd.Stderr = sink, sink
 	wall, err := confine(ctx, env, cmd, c.Access, c.reaper)

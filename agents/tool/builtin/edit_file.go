@@ -292,6 +292,7 @@ func sizes(lines []string, at []int, old []string, first int, from, fresh, end s
 	}
 	each, moved := 0, 0
 	if fresh != "" {
+		// Each line feed may become two bytes, and the last line keeps the end that it has.
 		each = len(fresh) + (len(end)-1)*strings.Count(fresh, "\n") + len(end)
 		for l := range strings.SplitSeq(fresh, "\n") {
 			if strings.TrimSpace(l) != "" && strings.HasPrefix(l, from) {

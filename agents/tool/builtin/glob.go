@@ -140,6 +140,7 @@ func doGlob(ctx context.Context, env *tool.Env, pattern, dirPath string) (*tool.
 		return nil, err
 	}
 	sortHits(all, env.Now())
+	// Of a walk that was stopped nobody can say that nothing matches.
 	if len(all) == 0 && !w.partial {
 		text := fmt.Sprintf("No file matches %s in %s.", tool.Name(pattern), tool.Name(path.Clean(p.Rel)))
 		if out > 0 {

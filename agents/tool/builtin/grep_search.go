@@ -147,6 +147,7 @@ func decode(data []byte) (string, bool) {
 		units = append(units, order.Uint16(data[i:]))
 	}
 	text := string(utf16.Decode(units))
+	// In UTF-16 half of the bytes may be zero, so a NUL is looked for in what they mean.
 	return text, !strings.ContainsRune(text, 0)
 }
 
@@ -185,6 +186,7 @@ func (q *query) match(text string) []line {
 		} else {
 			end = len(text)
 		}
+		// re decides, line by line: whole may match beyond the end of a line.
 		s := text[next:end]
 		switch {
 		// Context that was written for the match before is not written again.

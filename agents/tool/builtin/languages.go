@@ -271,6 +271,7 @@ func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Fou
 		shown++
 		taint = taint.Max(file.taint)
 		fmt.Fprintf(&b, "%s:%d%s\n", file.rel, f.Line, describeFound(f))
+		// The server may know another version of the file than is read here.
 		if f.Line >= 1 && f.Line <= len(file.lines) && kind != tool.Symbols {
 			if line := strings.TrimSpace(file.lines[f.Line-1]); line != "" {
 				fmt.Fprintf(&b, "    %s\n", oneLine(line))

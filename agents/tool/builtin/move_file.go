@@ -88,6 +88,7 @@ func newLeaving(ctx context.Context, env *tool.Env, path string) (*removedFile, 
 	if err != nil {
 		return nil, err
 	}
+	// By its other names, if it has some: they are known only now.
 	if p = p.ReadAs(env, f.Info); p.Sealed != "" {
 		return nil, sealError(p)
 	}

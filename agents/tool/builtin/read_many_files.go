@@ -142,6 +142,7 @@ func gather(ctx context.Context, env *tool.Env, args manyArgs) (all []*match, ou
 	known := make(map[string]*match)
 	out = make(map[string]bool)
 	add := func(real string, m match, inFolder string) {
+		// Before the rules: what the call does not want is not counted as denied.
 		if excluded(args.Exclude, m.shown, inFolder, filepath.ToSlash(real)) {
 			return
 		}

@@ -125,6 +125,8 @@ func (f *fetcher) do(ctx context.Context, env *tool.Env, u *dial.URL) (*tool.Res
 func (f *fetcher) follow(ctx context.Context, env *tool.Env, transport http.RoundTripper,
 	u *dial.URL) (*tool.Result, error) {
 	for hop := 0; ; hop++ {
+		// A redirect is a request to its host like any other, or hosts could send the agent to one
+		// another without end.
 		if err := f.count(env.Now(), u.Hostname); err != nil {
 			return nil, err
 		}

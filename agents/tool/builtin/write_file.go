@@ -224,6 +224,7 @@ func (c *change) judge(text string) verdict {
 	case len(remote) > 0:
 		v = verdict{risk: tool.High, why: "adds an address that editors and other programs fetch by themselves"}
 	}
+	// Told in any case, also where a protected place outweighs it.
 	for _, address := range remote {
 		v.notes = append(v.notes, "it refers to "+address)
 	}
