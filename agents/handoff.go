@@ -92,6 +92,7 @@ func (s *Service) handoffs(r *planned) run.Handoffs {
 		},
 	}
 	for _, entry := range r.def.Handoffs {
+		// Without the tool, control cannot pass there at all.
 		if !authority.Transfers(r.def, r.settings.Exclude.Names(), entry.To) {
 			continue
 		}
@@ -162,6 +163,7 @@ func (s *Service) followOn(ctx context.Context, conv *conversation, r *planned, 
 	if !ok || h.Run == "" {
 		return
 	}
+	// What asked for the first run holds for the whole chain, but for what passOn takes out.
 	start := live.start
 	start.Folder, start.Input, start.Session = live.folder, live.asks, conv.ID
 	start.from.within, start.from.correlationID = ctx, live.about.CorrelationID
@@ -294,6 +296,7 @@ func (s *Service) Chain(id string) ([]activity.Link, error) {
 			link.DurationMs, link.Usage = r.Chain[n-1].DurationMs, r.Chain[n-1].Usage
 		}
 		links = append(links, link)
+		// A log that somebody wrote may have a circle.
 		if r.Passed == nil || r.State != activity.Finished || len(links) > len(runs) {
 			return links, nil
 		}

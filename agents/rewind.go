@@ -115,6 +115,7 @@ func (b *fileHistory) bringAll(ctx context.Context, r Rewind, done *Rewound) (ke
 	if kept, err = b.bringPlanned(ctx, plans, r.Force, done); err != nil {
 		return nil, err
 	}
+	// Only a file that went can have made room for one that could not be brought back.
 	if removed := slices.ContainsFunc(kept, func(k activity.Kept) bool { return k.After == "" }); removed &&
 		len(left) > 0 {
 		plans, now := b.plan(ctx, r)
@@ -143,6 +144,7 @@ func (b *fileHistory) bringPlanned(ctx context.Context, plans []plannedFile, for
 		return nil, err
 	}
 	done.Left = append(done.Left, unread...)
+	// What goes, goes first: it may lie where something else is to come.
 	slices.SortStableFunc(plans, func(x, y plannedFile) int { return presence(x) - presence(y) })
 	whole := context.WithoutCancel(ctx) // half of it is nothing that anybody asked for
 	for _, p := range plans {

@@ -54,6 +54,7 @@ func (c *connection) startProcess(ctx context.Context) (io.Reader, error) {
 	}
 	job := process.NewJob(process.Options{Dir: dir, Environ: all.Environ, Now: all.Now})
 	cmd := job.Command(program, append([]string{s.Command}, s.Args...), s.Env)
+	// All reading and all writing ends, whoever's they are: with an error all are closed.
 	var theirs, ours []*os.File
 	open := func() (r, w *os.File) {
 		if r, w, err = pipe(err); err == nil {

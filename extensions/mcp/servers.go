@@ -108,6 +108,7 @@ func newServers(ctx context.Context, c Config, t times) *Servers {
 // Calls that go on fail. A server has half a second to end by itself, then it is
 // killed. Afterwards folders have no servers.
 func (a *Servers) Close() {
+	// First, so that no attempt begins any more, and shut need not wait long for one that goes on.
 	a.endStarts()
 	a.mu.Lock()
 	a.closed = true

@@ -161,6 +161,7 @@ func pathIn(env *tool.Env, text string) (string, bool) {
 	if text == "~" || strings.HasPrefix(text, "~/") {
 		return filepath.Join(env.HomeFolder(), strings.TrimPrefix(text, "~")), true
 	}
+	// An address of any other scheme is no path.
 	if strings.Contains(text, "://") {
 		return "", false
 	}

@@ -56,7 +56,8 @@ end
 `
 
 // put keeps a record: size of a vector, key, id if it is a new one, words, JSON, time,
-// vector. It returns the record's id.
+// vector. It returns the record's id. A vector takes a slot that is free; where none is,
+// the n slots in use are 0 to n-1, and it takes slot n.
 var put = redis.NewScript(parts, remove+`
 local size, key, id, words, json, time, vector = unpack(ARGV)
 id = remove(key, size) or id
@@ -82,7 +83,8 @@ end
 return n
 `)
 
-// drop removes every record, and what the store says of itself.
+// drop removes every record, and what the store says of itself. Blocks have no gaps, so
+// they are removed up to the first number without one.
 var drop = redis.NewScript(parts, remove+`
 for _, key in ipairs(redis.call('HKEYS', KEYS[1])) do remove(key, ARGV[1]) end
 local block = 0

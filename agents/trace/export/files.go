@@ -147,7 +147,8 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// seqOf is the number of the event with which a span began.
+// seqOf is the number of the event with which a span began. The id of a span is twice that
+// number, or one more. What is no such id is 0, and so before every event.
 func seqOf(e trace.FileEvent) uint64 {
 	id := strings.TrimSuffix(strings.TrimPrefix(e.EventID, e.SessionID+"-"), "-start")
 	n, err := strconv.ParseUint(id, 10, 64)
