@@ -212,6 +212,10 @@ func mergeSettings(sources []exposable) *Settings {
 			continue
 		}
 		s.layers = append(s.layers, l)
+		if v := l.find([]string{"providers"}); v != nil {
+			s.Problems = append(s.Problems, l.problem(v.StartOffset, "providers",
+				"this version has only Gemini's models: providers "+noEffect))
+		}
 		for _, k := range settingKeys(&s.Values) {
 			s.read(l, &k)
 		}

@@ -111,7 +111,7 @@ func TestSEC140WhatOthersCanWriteGivesNoPower(t *testing.T) {
 		return all
 	}
 	own := LoadSettings(t.Context(), SettingsFiles{User: file})
-	if holds(own) != "tools.allowed security env providers mcpServers agents.overrides " || len(own.Problems) != 0 {
+	if holds(own) != "tools.allowed security env providers mcpServers agents.overrides " || len(own.Problems) != 1 { // providers has no effect
 		t.Fatalf("control: %s%v", holds(own), own.Problems)
 	}
 	t.Log("control: a file of the person's alone gives all of it")

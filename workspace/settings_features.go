@@ -136,7 +136,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 		if p.File == source.File && len(d.findings) < maxSettingsFindings {
 			start := offset(p.Line, p.Column)
 			severity := "error"
-			if strings.HasSuffix(p.Message, "the last one counts") {
+			if strings.HasSuffix(p.Message, lastCounts) || strings.HasSuffix(p.Message, noEffect) {
 				severity = "warning"
 			}
 			d.find(start, max(start, d.ends[start]), "settings/value", severity, "%s.", upperFirst(p.Message))

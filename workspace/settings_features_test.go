@@ -47,6 +47,7 @@ func TestDiagnoseSettings(t *testing.T) {
 		{"syntax", "{\n  \"agents\": {]\n}", []string{"settings/json error []]"}},
 		{"type", `{"agents": {"limits": {"depth": "1"}}}`, []string{`settings/value error ["1"] agents.limits.depth must be a whole number, not a string; it is ignored.`}},
 		{"twice", `{"model": {"name": "a", "name": "b"}}`, []string{`settings/value warning ["name"] model.name is given twice; the last one counts.`}},
+		{"no other models", `{"providers": {"local": {"type": "openai"}}}`, []string{`settings/value warning [{"local": {"type": "openai"}}] This version has only Gemini's models: providers has no effect.`}},
 		{"unknown", `{"agents": {"limts": {}, "whatever": 1}}`, []string{
 			`settings/unknown-key hint ["limts"] The key agents.limts is not known and has no effect; did you mean limits?`,
 			`settings/unknown-key hint ["whatever"] The key agents.whatever is not known and has no effect; correct or remove it.`}},
@@ -154,7 +155,7 @@ func TestUnpinnedServers(t *testing.T) {
 func TestCompleteSettings(t *testing.T) {
 	names := SettingsNames{Agents: []string{"main", "code-fixer"}, Models: []string{"flash", "pro"}, Tools: []string{"ls"}}
 	for _, c := range []struct{ text, want, after string }{
-		{`{‸}`, "agents model security tools providers mcpServers hooks", `{"agents": {}}`},
+		{`{‸}`, "agents model security tools mcpServers hooks", `{"agents": {}}`},
 		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.inline agents.prompt agents.routing agents.retention agents.tracing agents.memory agents.overrides agents.autoRoute agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens agents.maxHandoffDepth", `{"agents": {"limits": {}, "compression": {}`},
 		{`{"agents": {"lim‸": 1}}`, "", `{"agents": {"compression": 1}}`},
 		{`{"agents": {"defaultScope": ‸}}`, "project global", `{"agents": {"defaultScope": "project"}}`},
@@ -197,7 +198,7 @@ func TestCompleteSettings(t *testing.T) {
 	}
 	content, at := marked(`{‸}`)
 	for _, i := range CompleteSettings(content, settings.ProjectScope, at, names) {
-		if i.Label == "security" || i.Label == "providers" {
+		if i.Label == "security" {
 			t.Errorf("a project is offered %s", i.Label)
 		}
 	}

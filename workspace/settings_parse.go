@@ -217,6 +217,12 @@ func memberName(m *hujson.ObjectMember) string {
 	return string(name[1 : len(name)-1]) // written as it is read, as nearly all are
 }
 
+// How the messages end whose finding in an editor is a warning, and no error.
+const (
+	lastCounts = "the last one counts"
+	noEffect   = "has no effect"
+)
+
 // findRepeated reports members that occur twice in one object.
 func (l *layer) findRepeated(object *hujson.Object, prefix string) []SettingsProblem {
 	var problems []SettingsProblem
@@ -226,11 +232,11 @@ func (l *layer) findRepeated(object *hujson.Object, prefix string) []SettingsPro
 		name := memberName(m)
 		key := strings.TrimPrefix(prefix+"."+name, ".")
 		if seen[name] {
-			counts := "the last one counts"
+			counts := lastCounts
 			if denies(strings.Split(key, ".")) {
 				counts = "both count"
 			} else if key == "tools" {
-				counts = "the last one counts, and each for what it takes away"
+				counts = lastCounts + ", and each for what it takes away"
 			}
 			problems = append(problems, l.problem(m.Name.StartOffset, key, "%s is given twice; %s", key, counts))
 		}

@@ -119,7 +119,6 @@ func sectionRows() []SettingsRow {
 		row("security", objectKind, "What agents may do; the person's own settings only."),
 		row("tools", objectKind, "Which tools there are, and which calls need no question."),
 		row("tools.sandbox", objectKind, "What the wall around commands lets through; the person's own settings only."),
-		row("providers", objectKind, "Providers of models; the person's own settings only."),
 	}
 }
 
