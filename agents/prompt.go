@@ -12,6 +12,7 @@ import (
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/prompt"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/git"
 )
 
 // instruct replaces the prompt of main by the one for a run with these tools, and
@@ -85,25 +86,10 @@ func systemPrompt(own, memory, folder string, now time.Time) string {
 	fmt.Fprintf(&b, "- Operating system: %s\n", runtime.GOOS)
 	if folder != "" {
 		fmt.Fprintf(&b, "- Workspace folder: %s (relative paths start here)\n", folder)
-		if branch := gitBranch(folder); branch != "" {
+		if branch, _ := git.Head(folder); branch != "" {
 			fmt.Fprintf(&b, "- Git branch: %s\n", branch)
 		}
 	}
 	fmt.Fprintf(&b, "- Date: %s\n", now.Format("2006-01-02"))
 	return b.String()
-}
-
-// gitBranch reads the branch from .git/HEAD. No git is started: a repository's
-// configuration can make git run anything (SEC-48). It is "" where there is none, or
-// the file says something else.
-func gitBranch(folder string) string {
-	head, err := os.ReadFile(filepath.Join(folder, ".git", "HEAD"))
-	if err != nil || len(head) > 512 {
-		return ""
-	}
-	branch, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
-	if !ok || strings.ContainsFunc(branch, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return ""
-	}
-	return branch
 }

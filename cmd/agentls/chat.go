@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"github.com/agentls/agentls/internal/client"
 	"github.com/agentls/agentls/internal/collector"
 	"github.com/agentls/agentls/internal/daemon"
+	"github.com/agentls/agentls/internal/git"
 	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/wire"
 )
@@ -292,26 +292,10 @@ func (c *conversation) showEvent(e wire.ActivityParams) {
 }
 
 // branchOf returns the git branch that a folder is on, the beginning of the commit where
-// no branch is checked out, and "" outside a repository. It reads .git/HEAD instead of
-// starting git, which would delay the first screen. It does not know worktrees, whose .git
-// is a file: there it returns the branch of a repository above the folder, or "".
+// no branch is checked out, and "" outside a repository.
 func branchOf(folder string) string {
-	folder, err := filepath.Abs(folder)
-	for err == nil {
-		head, failed := os.ReadFile(filepath.Join(folder, ".git", "HEAD"))
-		if failed == nil {
-			branch, _ := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
-			if len(branch) == 40 && !strings.Contains(branch, "/") { // no branch, but a commit
-				branch = branch[:8]
-			}
-			return branch
-		}
-		if filepath.Dir(folder) == folder {
-			return ""
-		}
-		folder = filepath.Dir(folder)
-	}
-	return ""
+	branch, commit := git.Head(folder)
+	return cmp.Or(branch, commit[:min(len(commit), 8)])
 }
 
 // answer asks a question of an agent's, or of the daemon's. With choices the person picks

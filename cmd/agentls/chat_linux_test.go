@@ -44,16 +44,6 @@ func TestFilesAreCompletedAndRideAlong(t *testing.T) {
 	}
 }
 
-// TestBranch: of the repository that a folder is in, or the commit.
-func TestBranch(t *testing.T) {
-	dir := fill(t, map[string]string{".git/HEAD": "ref: refs/heads/topic/one\n", "below/x": "", "apart/.git/HEAD": strings.Repeat("0a", 20) + "\n"})
-	for folder, want := range map[string]string{"below": "topic/one", "apart": "0a0a0a0a"} {
-		if got := branchOf(filepath.Join(dir, folder)); got != want {
-			t.Errorf("%s is on %q, want %q", folder, got, want)
-		}
-	}
-}
-
 // TestHistoryIsPrivateAndOfItsFolder: what was typed comes back in the folder where it
 // was typed, from a file that only the person can read.
 func TestHistoryIsPrivateAndOfItsFolder(t *testing.T) {

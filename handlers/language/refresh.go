@@ -76,6 +76,7 @@ func (h *Handlers) setRefreshers() {
 			h.refreshers = append(h.refreshers, refresher{tell, runs, make(chan struct{}, 1)})
 		}
 	}
+	h.refreshers = nil // an initialize that failed may have been here before
 	w := h.client.Workspace
 	if w == nil {
 		return
