@@ -155,7 +155,7 @@ func TestUnpinnedServers(t *testing.T) {
 func TestCompleteSettings(t *testing.T) {
 	names := SettingsNames{Agents: []string{"main", "code-fixer"}, Models: []string{"flash", "pro"}, Tools: []string{"ls"}}
 	for _, c := range []struct{ text, want, after string }{
-		{`{‸}`, "agents model security tools mcpServers hooks", `{"agents": {}}`},
+		{`{‸}`, "agents model security tools env mcpServers hooks", `{"agents": {}}`},
 		{`{"agents": {"limits": {}, ‸`, "agents.compression agents.inline agents.prompt agents.routing agents.retention agents.tracing agents.memory agents.overrides agents.autoRoute agents.confirmationTimeout agents.contextPersistence agents.defaultScope agents.fallbackModels agents.maxContextTokens agents.maxHandoffDepth", `{"agents": {"limits": {}, "compression": {}`},
 		{`{"agents": {"lim‸": 1}}`, "", `{"agents": {"compression": 1}}`},
 		{`{"agents": {"defaultScope": ‸}}`, "project global", `{"agents": {"defaultScope": "project"}}`},
@@ -198,7 +198,7 @@ func TestCompleteSettings(t *testing.T) {
 	}
 	content, at := marked(`{‸}`)
 	for _, i := range CompleteSettings(content, settings.ProjectScope, at, names) {
-		if i.Label == "security" {
+		if i.Label == "security" || i.Label == "env" {
 			t.Errorf("a project is offered %s", i.Label)
 		}
 	}

@@ -119,6 +119,8 @@ func sectionRows() []SettingsRow {
 		row("security", objectKind, "What agents may do; the person's own settings only."),
 		row("tools", objectKind, "Which tools there are, and which calls need no question."),
 		row("tools.sandbox", objectKind, "What the wall around commands lets through; the person's own settings only."),
+		row("env", objectKind,
+			"Variables that say how models are reached, as GEMINI_API_KEY; the environment counts over them; the person's own settings only."),
 	}
 }
 
