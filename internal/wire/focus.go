@@ -7,9 +7,10 @@ type (
 	// what is selected in it. A client sends them at most every 50 ms.
 	FocusParams struct {
 		// The document that is shown.
-		TextDocument  FocusDocument      `json:"textDocument"`
-		Selection     *definition.Range  `json:"selection,omitempty"`     // empty where nothing is selected: the cursor
-		VisibleRanges []definition.Range `json:"visibleRanges,omitempty"` // what of the document is on the screen
+		TextDocument FocusDocument     `json:"textDocument"`
+		Selection    *definition.Range `json:"selection,omitempty"` // empty where nothing is selected: the cursor
+		// What of the document is on the screen. It is checked, and has no effect in this version.
+		VisibleRanges []definition.Range `json:"visibleRanges,omitempty"`
 	}
 
 	// FocusDocument names the document.

@@ -10,11 +10,9 @@ export function tellFocus(server: Server): vscode.Disposable {
 	const tell = () => {
 		const editor = vscode.window.activeTextEditor;
 		if (editor?.document.uri.scheme === "file") {
-			const range = (r: vscode.Range) => ({ start: r.start, end: r.end });
 			server.notify("agents/focus", {
 				textDocument: { uri: editor.document.uri.toString() },
-				selection: range(editor.selection),
-				visibleRanges: editor.visibleRanges.map(range),
+				selection: { start: editor.selection.start, end: editor.selection.end },
 			});
 		}
 	};
@@ -25,7 +23,6 @@ export function tellFocus(server: Server): vscode.Disposable {
 	return vscode.Disposable.from(
 		vscode.window.onDidChangeActiveTextEditor(later),
 		vscode.window.onDidChangeTextEditorSelection(later),
-		vscode.window.onDidChangeTextEditorVisibleRanges(later),
 		server.onStart(later),
 		{ dispose: () => clearTimeout(timer) },
 	);

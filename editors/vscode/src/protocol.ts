@@ -947,7 +947,7 @@ export interface FocusParams {
 	textDocument: FocusDocument;
 	/** empty where nothing is selected: the cursor */
 	selection?: Range;
-	/** what of the document is on the screen */
+	/** What of the document is on the screen. It is checked, and has no effect in this version. */
 	visibleRanges?: Range[];
 }
 

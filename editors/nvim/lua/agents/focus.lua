@@ -33,12 +33,6 @@ local function tell()
       local params = {
         textDocument = { uri = vim.uri_from_bufnr(buf) },
         selection = selection(client, buf),
-        visibleRanges = {
-          {
-            start = { line = vim.fn.line('w0') - 1, character = 0 },
-            ['end'] = { line = vim.fn.line('w$'), character = 0 },
-          },
-        },
       }
       if vim.fn.has('nvim-0.11') == 1 then
         client:notify('agents/focus', params)
