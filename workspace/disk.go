@@ -55,6 +55,8 @@ func OpenDisk(folder string) (*Disk, error) {
 		}
 		return nil, fault.New(kind, "workspace.disk", "the folder %q cannot be opened: %w", folder, err)
 	}
+	// A link may have taken the folder's place since Canonical: what was opened must be
+	// what lies at the path itself.
 	opened, err := root.Stat(".")
 	if seen, other := os.Lstat(path); err != nil || other != nil || !os.SameFile(opened, seen) {
 		_ = root.Close()
@@ -141,6 +143,7 @@ func (d *Disk) Read(ctx context.Context, name string, limit int64) (*File, error
 	for try := 1; ; try++ {
 		p, err := (&walk{op: op, disk: d, name: name}).locate()
 		if err != nil {
+			// Something on the way was replaced, so the name is followed anew.
 			if fault.KindOf(err) == fault.Stale && try < attempts {
 				continue
 			}
@@ -177,6 +180,7 @@ func (f *File) Text() (*Text, error) {
 
 // read reads what lies at p. A file that changed while it was read is read
 // again; one that never rests is returned as it was seen last.
+// p is what the name led to; its info becomes that of the content, for [Disk.still].
 func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*File, error) {
 	if err := d.regular(op, p); err != nil {
 		return nil, err
@@ -193,6 +197,7 @@ func (d *Disk) read(ctx context.Context, op string, p *place, limit int64) (*Fil
 	if err != nil {
 		return nil, d.wrapError(op, p.rel, err)
 	}
+	// OpenFile looked at the name once more: what it opened must be the file that was judged.
 	if !info.Mode().IsRegular() || !os.SameFile(info, p.info) {
 		return nil, moving(op, p.rel)
 	}
@@ -275,6 +280,7 @@ func readAll(ctx context.Context, r io.Reader, size, limit int64) ([]byte, error
 	if size > limit {
 		return nil, errTooLarge
 	}
+	// The byte more lets the read that has all of it come back short, which saves one for io.EOF.
 	content := make([]byte, 0, size+1)
 	for {
 		if err := ctx.Err(); err != nil {

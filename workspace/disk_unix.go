@@ -33,6 +33,8 @@ func inode(info fs.FileInfo) uint64 {
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // cannotLink says that the file system has no hard links.
+// EPERM is what link(2) says of a file system without them, EMLINK that the file has as
+// many names as there may be.
 func cannotLink(err error) bool {
 	for _, no := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK} {
 		if errors.Is(err, no) {
@@ -54,9 +56,11 @@ func cannotLock(err error) bool {
 }
 
 // noWatches says that the system has no room for another watch.
+// inotify_add_watch(2) says so at the limit fs.inotify.max_user_watches.
 func noWatches(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 // noInstances says that the system has no room for another watcher.
+// EMFILE is the limit of inotify instances as well as that of open files.
 func noInstances(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -36,6 +36,8 @@ func (s *Disks) Open(folder string) (*Disk, error) {
 	// open folder's number is not given to another one.
 	if now, err := os.Lstat(folder); k == nil || err != nil || !os.SameFile(k.info, now) {
 		disk, err := OpenDisk(folder)
+		// A folder that a link leads to is not kept: it would be looked for by the link's
+		// path, and never be the same as what lies there.
 		if err != nil || disk.path != folder {
 			return disk, err
 		}
@@ -46,8 +48,10 @@ func (s *Disks) Open(folder string) (*Disk, error) {
 		}
 		s.kept[folder] = k // another one that was there is closed when it is idle
 	}
+	// A timer that has fired already waits in expire for the lock, and then finds a user.
 	k.idle.Stop()
 	k.users++
+	// Each caller has a disk of its own, so that closing one twice takes away one user.
 	used := *k.Disk
 	used.release = sync.OnceFunc(func() {
 		s.mu.Lock()

@@ -29,6 +29,7 @@ func DigestOf[T string | []byte](content T) Digest {
 	return Digest(hex.EncodeToString(sum))
 }
 
+// digestPart is how many bytes of a string are copied at a time.
 const digestPart = 64 << 10
 
 // A Document is one version of one open file. It is never modified.
@@ -63,6 +64,8 @@ func LostText(path string) error {
 
 // newDocument completes d with what is computed from its text when it is
 // first asked for.
+// Copies of the document share what was computed, since the functions hold the text and
+// not the document.
 func newDocument(d Document) *Document {
 	text, path, saved, written := d.Text, d.path, d.saved, d.written
 	d.dirty = sync.OnceValue(func() bool {
@@ -187,6 +190,8 @@ func span(text string, r Range, e Encoding) (start, end int, err error) {
 	if start, err = s.offset(r.Start, e); err != nil {
 		return 0, 0, err
 	}
+	// The scanner goes forward only. It can still find an end that lies in the line of
+	// the start, not in one before.
 	backwards := r.End.Line < r.Start.Line
 	if !backwards {
 		if end, err = s.offset(r.End, e); err != nil {

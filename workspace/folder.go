@@ -54,6 +54,7 @@ func Canonical(path string) (string, error) {
 			return filepath.Join(resolved, rest), nil
 		}
 		parent := filepath.Dir(path)
+		// What lies below a file does not exist either, so isNotDir is no failure of the disk.
 		if (!errors.Is(err, fs.ErrNotExist) && !isNotDir(err)) || parent == path {
 			return "", fault.New(fault.Unavailable, "workspace.canonical", "%q cannot be resolved: %w", path, err)
 		}

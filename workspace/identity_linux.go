@@ -17,6 +17,7 @@ func identityOf(dir string, info fs.FileInfo) identity {
 	found := identity{Inode: st.Ino, device: st.Dev}
 	var more unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &more)
+	// Another directory may have taken the path between the two calls: its birth time is not taken.
 	if err == nil && more.Mask&unix.STATX_BTIME != 0 && more.Ino == st.Ino {
 		found.Born = time.Unix(more.Btime.Sec, int64(more.Btime.Nsec)).UTC()
 	}

@@ -22,6 +22,7 @@ const lockRetry = 2 * time.Millisecond
 // It waits until ctx ends. Two holders of one process exclude each other as well. unlock is called
 // once.
 func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
+	// A folder can be opened for reading only, and flock(2) asks for no more.
 	lock := flock.New(folder, flock.SetFlag(os.O_RDONLY))
 	if _, err = lock.TryLockContext(ctx, lockRetry); err == nil {
 		return func() { _ = lock.Close() }, nil

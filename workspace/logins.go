@@ -57,6 +57,7 @@ func (l *Logins) Lock(ctx context.Context, at string) (unlock func(), err error)
 	if err := privateFolder(filepath.Dir(l.file)); err != nil {
 		return failed(err)
 	}
+	// One file for each address: a login at one server does not wait for one at another.
 	lock := filelock.New(fmt.Sprintf("%s.%.8x.lock", l.file, sha256.Sum256([]byte(at))))
 	if _, err := lock.TryLockContext(ctx, 10*lockRetry); err != nil {
 		_ = lock.Unlock() // it has no lock, but the file is open

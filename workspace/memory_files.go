@@ -84,6 +84,7 @@ func ReadMemory(ctx context.Context, q MemoryQuery) Memory {
 		r.folder(q.Home, true)
 	}
 	for _, dir := range q.folders() {
+		// Where ~/.gemini lies on the way itself, its files are taken already.
 		if dir != q.Home {
 			r.folder(dir, false)
 		}
@@ -206,6 +207,8 @@ func memoryNames(disk *Disk) []string {
 
 // read returns the text of a file beneath a disk, with its imports in place; false
 // for one that is left out, or was taken before. called is the path as it was written.
+// depth is 0 for a memory file, and one more for each import on the way. into says whose
+// the file is and collects its imports.
 func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *MemoryFile) (string, bool) {
 	f, err := disk.Read(r.ctx, name, maxMemoryFile)
 	if err != nil {
@@ -213,6 +216,7 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 		return "", false
 	}
 	path := filepath.Join(disk.Path(), f.Name)
+	// By where it really lies: a file counts once, by whatever names it is reached.
 	if r.taken[path] {
 		return "", false
 	}
@@ -250,6 +254,7 @@ func (r *memoryReader) whyRefused(path, text string, global bool) string {
 
 // largeMemory says what to do with a file that is too large; "" for any other error.
 func largeMemory(err error) string {
+	// There is no kind of fault for this alone, so the words of sortRead tell.
 	if fault.KindOf(err) == fault.Invalid && strings.Contains(err.Error(), "is larger than") {
 		return fmt.Sprintf("it is larger than %d KiB; move parts of it to files that agents read when they need them",
 			maxMemoryFile>>10)
@@ -274,6 +279,7 @@ func (r *memoryReader) withImports(disk *Disk, name, text string, depth int, int
 	data := false
 	for line := range strings.Lines(text) {
 		b.WriteString(line)
+		// The next heading of the first or second level ends the section.
 		if strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "## ") {
 			data = strings.TrimSpace(line) == r.q.Data
 		}
@@ -286,6 +292,7 @@ func (r *memoryReader) withImports(disk *Disk, name, text string, depth int, int
 			fence = mark
 		case data:
 		default:
+			// A backtick stays in the place of code, so that an @ right behind it begins no import.
 			for _, m := range importing.FindAllStringSubmatch(inlineCode.ReplaceAllString(line, "`"), -1) {
 				r.take(disk, name, strings.TrimRight(m[1], ".,;:!?"), depth, into, &b)
 			}

@@ -68,6 +68,7 @@ func (p *Permissions) Of(root string) ([]Permission, error) {
 	all := make([]Permission, 0, len(data.Roots[root]))
 	for _, one := range data.Roots[root] {
 		if one.usable() {
+			// What load returns belongs to all its callers.
 			one.Argv = slices.Clone(one.Argv)
 			all = append(all, one)
 		}
@@ -108,6 +109,7 @@ func (p *Permissions) Keep(ctx context.Context, root string, more ...Permission)
 // Forget drops an answer of a workspace and reports whether there was one.
 // The error is as of [Trust.Set]; the answer then still counts.
 func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, err error) {
+	// Where there is nothing to forget no lock is taken and nothing is written.
 	if all, err := p.load(); err == nil && !slices.ContainsFunc(all.Roots[root],
 		func(one Permission) bool { return one.ID == id }) {
 		return false, nil
@@ -115,6 +117,7 @@ func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, 
 	err = p.change(ctx, func(data *permissionFile) error {
 		rest := slices.DeleteFunc(slices.Clone(data.Roots[root]), func(one Permission) bool { return one.ID == id })
 		found = len(rest) < len(data.Roots[root])
+		// Another daemon forgot it since.
 		if !found {
 			return nil
 		}

@@ -134,6 +134,7 @@ func (l *Lines) Position(offset int, e Encoding) (Position, error) {
 	if offset < 0 || offset > len(l.text) {
 		return Position{}, outside(offset, len(l.text))
 	}
+	// The last line that begins at the offset or before it.
 	line := sort.SearchInts(l.starts, offset+1) - 1
 	start, end := l.span(line)
 	return Position{uint32(line), columnAt(l.text[start:end], min(offset, end)-start, e)}, nil
@@ -175,6 +176,7 @@ type lineScanner struct {
 }
 
 // scanLines returns a scanner at the beginning of text.
+// Both ends lie before the first line, so that next looks for them.
 func scanLines(text string) lineScanner { return lineScanner{text: text, lf: -1, cr: -1} }
 
 // next returns where the current line ends, before its line end, and where the
@@ -191,6 +193,7 @@ func (s *lineScanner) next() (end, next int, ok bool) {
 		return end, end, false
 	}
 	next = end + 1
+	// The length of the text stands for no \n, and must not count as one that follows.
 	if end == s.cr && next == s.lf && next < len(s.text) {
 		next++
 	}
@@ -215,6 +218,7 @@ func (s *lineScanner) offset(p Position, e Encoding) (int, error) {
 		}
 	}
 	start := s.at
+	// A copy goes on to the line's end: a later position may be in the same line.
 	ahead := *s
 	end, _, _ := ahead.next()
 	return start + columnOffset(s.text[start:end], p.Character, e), nil

@@ -98,6 +98,7 @@ func (w *walk) step(element string) (*place, error) {
 		if err := dir.Mkdir(element, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, w.disk.wrapError(w.op, w.name, err)
 		}
+		// The folder is walked like one that was there: somebody may have put a link in its place.
 		w.todo = append([]string{element}, w.todo...)
 		return nil, nil
 	case err != nil:
@@ -121,6 +122,7 @@ func (w *walk) step(element string) (*place, error) {
 var errNotFolder = errors.New("is not a folder")
 
 // enter opens the folder element of dir.
+// seen is what lay there before. The error is that of moving where something else was opened.
 func (w *walk) enter(dir *os.Root, element string, seen fs.FileInfo) error {
 	sub, err := dir.OpenRoot(element)
 	if err != nil {
@@ -150,6 +152,7 @@ func (w *walk) finish(element string, info fs.FileInfo) *place {
 }
 
 // follow puts where a link leads in front of what is left to walk.
+// An absolute target starts again from the Disk's folder.
 func (w *walk) follow(dir *os.Root, element string) error {
 	if w.links++; w.links > maxLinks {
 		return fault.New(fault.Invalid, w.op, "%q leads through too many symbolic links", w.name)
@@ -187,6 +190,7 @@ func (w *walk) restart(target string) error {
 	full := filepath.Join(append([]string{target}, w.todo...)...)
 	rel, ok := Below(w.disk.path, full)
 	if !ok {
+		// The target may be spelled through another link, and the Disk's path is canonical.
 		if resolved, err := Canonical(full); err == nil {
 			full = resolved
 			rel, ok = Below(w.disk.path, full)
@@ -218,6 +222,8 @@ func (d *Disk) relative(op, name string) (string, error) {
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(d.path, name)
 	}
+	// Callers name files by the path that they opened the folder with, or by where it
+	// really lies.
 	for _, root := range []string{d.path, d.spelled} {
 		if rel, ok := Below(root, full); ok {
 			return rel, nil

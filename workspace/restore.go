@@ -53,6 +53,7 @@ func (d *Disk) look(ctx context.Context, op, name string, limit int64) (*File, e
 }
 
 // onlyFolders reports whether a folder holds nothing but folders.
+// One that cannot be read counts as holding something.
 func onlyFolders(dir *os.Root, base string) bool {
 	entries, err := fs.ReadDir(dir.FS(), base)
 	if err != nil {
@@ -122,6 +123,8 @@ func (d *Disk) Restore(ctx context.Context, r Restoration) error {
 	default:
 		put := putting{content: r.Bytes, mode: p.info.Mode().Perm(), like: p.info}
 		put.before = func() error { return d.still(ctx, op, p, r.Seen) }
+		// Whoever may read the file may execute it. The rest of its permissions is what
+		// it has now, which the person may have changed.
 		if r.Mode&0o111 != 0 {
 			put.mode |= put.mode & 0o444 >> 2
 		} else if r.Mode != 0 {
@@ -175,6 +178,7 @@ func (d *Disk) exchange(ctx context.Context, op string, p *place, r Restoration)
 
 // Remove takes away a file or a link that has the digest seen, as [Disk.Look] has
 // it. The errors are those of [Disk.Delete].
+// A link goes itself, and what it leads to stays.
 func (d *Disk) Remove(ctx context.Context, name string, seen Digest) error {
 	const op = "workspace.remove"
 	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()

@@ -35,6 +35,7 @@ type Settings struct {
 	// read, or a list that denies cannot; "" where it is known (SEC-140).
 	Unclear string
 
+	// Of the files that count, the weakest first.
 	layers []*layer
 }
 
@@ -81,6 +82,7 @@ func LoadSettings(ctx context.Context, files SettingsFiles) *Settings {
 // LastSettings remembers the last content of each file of settings that could be
 // read, so that a slip of the pen does not take the rules away that hold
 // (SEC-140). The zero value knows none. It is not safe for concurrent use.
+// The contents are kept by path.
 type LastSettings struct{ good map[string]exposable }
 
 // Load is [LoadSettings], but that a file that cannot be read any more counts as
@@ -97,6 +99,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		switch {
 		case err == nil:
 			l, problems := parseLayer(source)
+			// A file whose denials cannot be read is as bad as one that cannot be read at
+			// all: the rest of it alone would allow more than the person meant.
 			if lost := l.denials(); l != nil && len(lost) == 0 {
 				last.good[source.File] = source
 				sources = append(sources, source)
@@ -106,6 +110,7 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 			}
 			why = problems
 		case errors.Is(err, fs.ErrNotExist) || fault.KindOf(err) == fault.NotFound:
+			// The person removed the file: what it said does not come back.
 			delete(last.good, source.File)
 			return
 		default:
@@ -119,6 +124,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 			sources = append(sources, good)
 			return
 		}
+		// Nothing better is known. mergeSettings takes what can be read of it, and tells
+		// its problems.
 		if err == nil {
 			sources = append(sources, source)
 			return
@@ -132,6 +139,7 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		content, info, err := folder.ReadRegular(files.User, maxSettings)
 		source := exposable{SettingsSource: SettingsSource{Scope: settings.UserScope, File: files.User, Content: content}}
 		if err == nil {
+			// Info is of the file that was read, so no other one can have been judged in its place.
 			if why := Private(info); why != nil {
 				source.exposed = why.Error()
 			}
@@ -154,6 +162,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 	return s
 }
 
+// projectFile returns the content of a project's settings file. The errors are those of
+// [OpenDisk] and [Disk.Read].
 func projectFile(ctx context.Context, folder string) ([]byte, error) {
 	disk, err := OpenDisk(folder)
 	if err != nil {
@@ -222,6 +232,7 @@ func mergeSettings(sources []exposable) *Settings {
 		s.readMaps(l)
 		s.readLists(l)
 	}
+	// gemini-cli's key counts only where no file has ours, whichever file it is in.
 	if origin, given := s.Origins["model.compressionThreshold"]; given {
 		if _, given := s.Origins["agents.compression.threshold"]; !given {
 			s.Compression.Threshold, s.Origins["agents.compression.threshold"] = s.Model.CompressionThreshold, origin
@@ -298,6 +309,7 @@ func (s *Settings) read(l *layer, k *settingKey) {
 // section reports, once, a section that is no object.
 func (s *Settings) section(l *layer, key string, v *hujson.Value) {
 	p := l.problem(v.StartOffset, key, "%s must be an object, not %s; it is ignored", key, kindName(v))
+	// read comes here for each key below the section.
 	if !slices.Contains(s.Problems, p) {
 		s.Problems = append(s.Problems, p)
 	}
@@ -319,6 +331,8 @@ func (s *Settings) readLists(l *layer) {
 	s.readList(l, "table", &s.Model.Table)
 }
 
+// readList takes a list below model, which replaces that of an earlier file. A project's
+// was taken out when its file was parsed.
 func (s *Settings) readList(l *layer, key string, list *[]settings.Raw) {
 	v := l.find([]string{"model", key})
 	if v == nil {

@@ -29,6 +29,7 @@ func (l *layer) valuesAt(path []string) []*hujson.Value {
 		}
 		return nil
 	}
+	// Each section of the name counts, and each list in it.
 	at := []*hujson.Value{&l.root}
 	for _, key := range path {
 		var next []*hujson.Value
@@ -100,6 +101,8 @@ func (l *layer) respell(object *hujson.Object) []SettingsProblem {
 		if plainKey(memberName(m)) == "excludetools" { // what gemini-cli called it
 			problems = append(problems, l.problem(m.Name.StartOffset, memberName(m),
 				"%s is read as tools.exclude; write it so", memberName(m)))
+			// The member becomes a section tools of its own with the old offsets, so that
+			// problems point at what the person wrote.
 			exclude := hujson.ObjectMember{Name: m.Name, Value: m.Value}
 			exclude.Name.Value = hujson.String("exclude")
 			m.Name.Value = hujson.String("tools")

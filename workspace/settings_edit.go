@@ -127,6 +127,8 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, op, "the value of %s cannot be written: %w", strings.Join(path, "."), err)
 	}
+	// A file with nothing but the key tells whether the value would lie too deep to be
+	// read again.
 	nested := strings.Repeat(`{"":`, len(path)) + string(encoded) + strings.Repeat("}", len(path))
 	if _, err := parseJSON([]byte(nested)); err != nil && value != nil {
 		return nil, fault.New(fault.Invalid, op,
@@ -138,6 +140,7 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	}
 	if value == nil {
 		before := root.Pack()
+		// Where nothing goes, the file keeps its bytes, a byte order mark included.
 		if err = e.remove(&root, path); err == nil && bytes.Equal(before, root.Pack()) {
 			return content, nil
 		}
@@ -198,6 +201,7 @@ func (e *keyEditor) set(v *hujson.Value, path []string, encoded []byte, depth in
 	}
 	i := lastMember(object, path[0])
 	if i < 0 {
+		// The objects that are missing on the way are written around the value.
 		for n := len(path) - 1; n > 0; n-- {
 			name, _ := json.Marshal(path[n])
 			encoded = fmt.Appendf(nil, "{%s:%s}", name, encoded)
@@ -218,6 +222,7 @@ func (e *keyEditor) set(v *hujson.Value, path []string, encoded []byte, depth in
 	if err != nil {
 		return err
 	}
+	// Only the value: the blanks and comments around it stay the person's.
 	m.Value.Value = value.Value
 	return nil
 }
@@ -254,6 +259,7 @@ func (e *keyEditor) insert(object *hujson.Object, key string, encoded []byte, de
 		} else {
 			oneLine = !bytes.Contains(object.AfterExtra, []byte("\n"))
 		}
+		// hujson marks a comma behind the last member by an AfterExtra that is not nil.
 		trailing = object.Members[n-1].Value.AfterExtra != nil
 	}
 	value, err := e.value(encoded, indent)

@@ -17,6 +17,8 @@ type Effective struct {
 // Find returns a typed key, or those of a section, with what holds. key may lack
 // "agents." at its beginning, which whole then has; "" is all keys.
 func (s *Settings) Find(key string) (whole string, found []Effective) {
+	// A key as it is typed counts first, so that a section of gemini-cli's is found under
+	// its own name.
 	for _, whole := range []string{key, "agents." + key} {
 		var found []Effective
 		for _, e := range s.Effective() {

@@ -46,6 +46,7 @@ func (k *settingKey) valueOf(text string) hujson.Value {
 	case kind == boolKind && text == "0":
 		text = "false"
 	}
+	// For a key that takes a text, true and 1 are words.
 	if v, err := parseJSON([]byte(text)); err == nil && kind != textKind {
 		return v
 	}
@@ -59,6 +60,7 @@ func (k *settingKey) valueOf(text string) hujson.Value {
 // [fault.Invalid] for a value that the key does not take.
 func (s *Settings) Check(key string, raw []byte, scope settings.Scope) (any, error) {
 	const op = "workspace.checkSetting"
+	// To try a value is to set it, so it is set in a copy.
 	tried := s.Values
 	k := keyOf(&tried, key)
 	if k == nil {

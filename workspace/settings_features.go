@@ -108,6 +108,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	d := settingsReader{ctx: ctx, content: withoutBOM(source.Content), scope: source.Scope, names: names,
 		told: make(map[int]bool)}
 	lines := NewLines(string(d.content))
+	// The parser's places lie in the text, and a column behind the line's end means the end.
 	offset := func(line, column int) int { // of bytes, both from 1
 		at, _ := lines.Offset(Position{uint32(line - 1), uint32(column - 1)}, UTF8)
 		return at
@@ -134,6 +135,8 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	}
 	for _, p := range merged.Problems {
 		if p.File == source.File && len(d.findings) < maxSettingsFindings {
+			// SettingsProblem has no severity: a key that is given twice is known by
+			// findRepeated's words.
 			start := offset(p.Line, p.Column)
 			severity := "error"
 			if strings.HasSuffix(p.Message, lastCounts) || strings.HasSuffix(p.Message, noEffect) {
@@ -167,6 +170,8 @@ const maxSettingsFindings = 500
 // to know.
 const settingsAtOnce = 64
 
+// find adds a finding and returns it, so that the caller can add fixes: until the next call, since
+// the list may move. Beyond maxSettingsFindings it returns one that nobody sees.
 func (d *settingsReader) find(start, end int, code, severity, format string, args ...any) *SettingsFinding {
 	if len(d.findings) == maxSettingsFindings {
 		return new(SettingsFinding)
@@ -206,6 +211,7 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 		m := &object.Members[i]
 		name := memberName(m)
 		inner := append(slices.Clone(path), name)
+		// Merging has found fault with it already.
 		if d.scope == settings.ProjectScope && whyNotProject(inner) != "" {
 			continue
 		}
@@ -269,6 +275,8 @@ func (d *settingsReader) reportName(m *hujson.ObjectMember, code, severity, what
 func (d *settingsReader) value(v *hujson.Value, path []string, row *SettingsRow) {
 	key := strings.Join(path, ".")
 	wrong := func(at *hujson.Value, format string, args ...any) {
+		// A typed key's value was judged when the files were merged, and no place has two
+		// such findings.
 		if !row.typed && !d.told[at.StartOffset] {
 			d.find(at.StartOffset, at.EndOffset, "settings/value", "error", "%s %s.", key, fmt.Sprintf(format, args...))
 		}

@@ -133,6 +133,7 @@ func HoverSettings(content []byte, offset int) (SettingsHover, bool) {
 	if at.key {
 		path = append(slices.Clone(path), at.name)
 	}
+	// An element of a list has no row of its own.
 	for len(path) > 0 && path[len(path)-1] == "[]" {
 		path = path[:len(path)-1]
 	}
@@ -237,6 +238,8 @@ func (s *settingsScan) token(i int) int {
 		return max(end, i+1)
 	case '{', '[':
 		s.before(i + 1)
+		// Deeper objects are not tracked, so the place found in such a text may be wrong,
+		// and the memory stays small.
 		if len(s.stack) < maxSettingsDepth {
 			s.stack = append(s.stack, settingsFrame{list: c == '['})
 		}

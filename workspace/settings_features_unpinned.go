@@ -48,6 +48,7 @@ type fetcher struct {
 	local  string   // the option by which it fetches nothing
 }
 
+// fetchers are by the name of the program, as programName returns it.
 var fetchers = map[string]fetcher{
 	"npx": {values: []string{"-p", "--package", "-c", "--call", "-w", "--workspace", "--registry"},
 		names: []string{"-p", "--package"}, local: "--no-install"},
@@ -70,6 +71,8 @@ func (d *settingsReader) checkPinned(command string, args []*hujson.Value) {
 	for i, a := range args {
 		words[i], _ = text(a)
 	}
+	// The tag latest moves whichever program it is given to, as in docker run
+	// name:latest.
 	for i, word := range words {
 		if strings.HasSuffix(word, ":latest") || (strings.HasSuffix(word, "@latest") && len(word) > len("@latest")) {
 			if at := strings.LastIndexAny(word, ":@"); at > 0 {
@@ -79,6 +82,7 @@ func (d *settingsReader) checkPinned(command string, args []*hujson.Value) {
 		}
 	}
 	name := programName(command)
+	// On Windows npx is a script, which cmd has to start.
 	if name == "cmd" && len(words) > 1 && strings.EqualFold(words[0], "/c") {
 		name, words, args = programName(words[1]), words[2:], args[2:]
 	}
@@ -116,12 +120,16 @@ func (d *settingsReader) checkPinned(command string, args []*hujson.Value) {
 		}
 		break
 	}
+	// The first word that names a package ended the search: what follows belongs to the
+	// program that is fetched.
 	if at >= 0 && words[at] != "" && !pinned(words[at]) {
 		d.checkPinnedArgument(args[at], words[at], words[at], name, f.local, args)
 	}
 }
 
 // checkPinnedArgument reports one argument. base is the package without a moving tag.
+// word is the package as it is written, command the fetcher, and local its option that
+// fetches nothing, "" for none.
 func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, command, local string,
 	args []*hujson.Value) {
 	f := d.find(arg.StartOffset, arg.EndOffset, "settings/mcp-unpinned", "warning",
@@ -135,6 +143,8 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 			} else if strings.HasSuffix(word, ":latest") {
 				mark = ":"
 			}
+			// An option may stand before the package in the same argument, as
+			// --package=name.
 			whole, _ := text(arg)
 			fixed := strings.TrimSuffix(whole, word) + base + mark + version
 			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Name the version that is here: %s", version),
@@ -144,6 +154,7 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 	if local == "" {
 		return
 	}
+	// -y agrees to a download, so the option takes its place.
 	for _, a := range args {
 		if w, err := text(a); err == nil && (w == "-y" || w == "--yes") {
 			f.Fixes = append(f.Fixes, SettingsFix{Title: fmt.Sprintf("Fetch nothing (%s)", local), Start: a.StartOffset,
@@ -151,6 +162,7 @@ func (d *settingsReader) checkPinnedArgument(arg *hujson.Value, word, base, comm
 			return
 		}
 	}
+	// Options stand before all other arguments, but for npm, where the verb comes first.
 	at := arg.StartOffset
 	if len(args) > 0 && args[0].StartOffset < at {
 		at = args[0].StartOffset

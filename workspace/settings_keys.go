@@ -34,6 +34,7 @@ type settingKey struct {
 const million = 1_000_000
 
 // settingKeys is the table of typed keys with the values of v, in alphabetical order.
+// Its rows point into v, so a row's set changes v.
 func settingKeys(v *settings.Values) []settingKey {
 	return slices.Concat(runKeys(v), sessionKeys(v), otherKeys(v))
 }
@@ -165,6 +166,7 @@ func (k *settingKey) set(v *hujson.Value, origin settings.Origin, origins map[st
 			*at, origins[k.key] = k.insteadOfBad, origin
 		}
 	case *[]string:
+		// A list that denies still denies what can be read of it (SEC-140).
 		if readable := stringsIn(v); err != nil && k.joined && len(readable) > 0 {
 			*at, origins[k.key] = union(*at, readable), origin
 		}
@@ -353,6 +355,8 @@ func (k *settingKey) kind() string {
 	return textKind
 }
 
+// text returns the string that a value is. The error is for a person and begins behind
+// the key's name.
 func text(v *hujson.Value) (string, error) {
 	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == '"' {
 		return lit.String(), nil

@@ -77,6 +77,7 @@ func parseJSON(content []byte) (hujson.Value, error) {
 	if rest := bytes.TrimLeft(content, " \t\r\n"); len(rest) > 0 && rest[0] != '/' {
 		return hujson.Parse(content) // it has a value: most files are not read twice
 	}
+	// Comments alone have no value; with an object behind them they parse.
 	if blank, err := hujson.Parse(append(bytes.Clone(content), "\n{}"...)); err == nil {
 		if object, ok := blank.Value.(*hujson.Object); ok && len(object.Members) == 0 &&
 			blank.StartOffset >= len(content) {
@@ -132,6 +133,8 @@ func afterComment(content []byte, i int) int {
 }
 
 // syntaxError takes the parser's error apart.
+// The parser has no type for it, so its words are read; where they name no place it is
+// the beginning.
 func syntaxError(err error) (line, column int, message string) {
 	text := err.Error()
 	if _, scanned := fmt.Sscanf(text, "hujson: line %d, column %d:", &line, &column); scanned != nil {
@@ -147,16 +150,20 @@ func lineColumn(content []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
+// lineColumn is that of an offset in the layer's own text, whose lines were found once.
 func (l *layer) lineColumn(offset int) (line, column int) {
 	p, _ := l.lines.Position(min(offset, len(l.Content)), UTF8) // it is in the text
 	return int(p.Line) + 1, int(p.Character) + 1
 }
 
+// problem returns what is wrong at an offset of the file. key is "" where it is about the
+// whole file.
 func (l *layer) problem(offset int, key, format string, args ...any) SettingsProblem {
 	line, column := l.lineColumn(offset)
 	return SettingsProblem{File: l.File, Line: line, Column: column, Key: key, Message: fmt.Sprintf(format, args...)}
 }
 
+// origin returns where a value stands.
 func (l *layer) origin(v *hujson.Value) settings.Origin {
 	line, column := l.lineColumn(v.StartOffset)
 	return settings.Origin{Scope: l.Scope, File: l.File, Line: line, Column: column}
@@ -170,6 +177,7 @@ func (l *layer) raw(v *hujson.Value) settings.Raw {
 	return settings.Raw{JSON: standardJSON(v), Origin: l.origin(v)}
 }
 
+// standardJSON returns a value without comments and blanks, as bytes of the caller's own.
 func standardJSON(v *hujson.Value) []byte {
 	plain := v.Clone()
 	plain.BeforeExtra, plain.AfterExtra = nil, nil
@@ -207,6 +215,7 @@ func lastMember(object *hujson.Object, key string) int {
 	return -1
 }
 
+// memberName returns a member's name with its escapes resolved.
 func memberName(m *hujson.ObjectMember) string {
 	name := m.Name.Value.(hujson.Literal)
 	for _, c := range name {
@@ -224,6 +233,7 @@ const (
 )
 
 // findRepeated reports members that occur twice in one object.
+// prefix is the path of the object, with dots; "" for the outermost.
 func (l *layer) findRepeated(object *hujson.Object, prefix string) []SettingsProblem {
 	var problems []SettingsProblem
 	seen := make(map[string]bool, len(object.Members))
@@ -251,6 +261,7 @@ func (l *layer) findRepeated(object *hujson.Object, prefix string) []SettingsPro
 // restrict takes out of a project's file what only the person's own may set
 // (SEC-04, SEC-05, SEC-111, SEC-112), and of one of the person's that others can
 // change what gives power (SEC-140), with a problem for each.
+// It changes the object, so nothing that reads the layer sees what was taken out.
 func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem {
 	var problems []SettingsProblem
 	kept := object.Members[:0]
@@ -275,6 +286,7 @@ func (l *layer) restrict(object *hujson.Object, path []string) []SettingsProblem
 	return problems
 }
 
+// restrictIn is restrict for what a value has inside. An element of a list is "[]" in the path.
 func (l *layer) restrictIn(v *hujson.Value, path []string) []SettingsProblem {
 	switch value := v.Value.(type) {
 	case *hujson.Object:
@@ -312,6 +324,7 @@ func whyNotProject(path []string) string {
 			return reports
 		}
 	}
+	// A name that the person chose may be any of these words.
 	if named(path) {
 		return ""
 	}

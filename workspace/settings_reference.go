@@ -52,6 +52,7 @@ var settingRows = sync.OnceValue(func() []SettingsRow {
 		}
 		rows = append(rows, r)
 	}
+	// The rule that restricts files also says what editors are told.
 	for i := range rows {
 		rows[i].Own = ownOnly(strings.Split(rows[i].Key, "."))
 	}
@@ -68,6 +69,7 @@ var settingRowsByKey = sync.OnceValue(func() map[string]*SettingsRow {
 	return byKey
 })
 
+// row returns a row of a key; values are all that it may be, none = any.
 func row(key, kind, doc string, values ...string) SettingsRow {
 	return SettingsRow{Key: key, Kind: kind, Doc: doc, Values: values}
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/agentls/agentls/internal/spelling"
 )
 
+// upperFirst makes a message the beginning of a sentence. A key with dots that it begins
+// with stays as the person has to write it.
 func upperFirst(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.Contains(strings.SplitN(s, " ", 2)[0], ".") {
 		return s

@@ -66,6 +66,7 @@ func (s *Snapshot) DocumentAt(path string) (*Document, bool) {
 		if f.Path == f.Canonical {
 			continue
 		}
+		// Both ways, since the client may have opened the document by either path.
 		for _, pair := range [][2]string{{f.Canonical, f.Path}, {f.Path, f.Canonical}} {
 			if rel, ok := Below(pair[0], path); ok {
 				if d, ok := s.Document(uri.File(filepath.Join(pair[1], rel))); ok {
@@ -155,6 +156,8 @@ func (s *Snapshot) with(u uri.URI, d *Document) *Snapshot {
 	}
 	n := s.next()
 	n.documents = documents
+	// It may read files to tell which documents are dirty, so it waits until somebody
+	// asks for a path.
 	n.byPath = sync.OnceValue(func() map[string]*Document { return pathsOf(documents) })
 	return n
 }

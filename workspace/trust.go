@@ -68,6 +68,7 @@ func (t *Trust) Lookup(folder string) (bool, TrustRecord, error) {
 	if err != nil {
 		return false, TrustRecord{}, err
 	}
+	// With an error data has no records, so the answer below is no.
 	data, err := t.load()
 	for dir := canonical; ; dir = filepath.Dir(dir) {
 		if r, ok := data.Folders[dir]; ok {
@@ -75,6 +76,7 @@ func (t *Trust) Lookup(folder string) (bool, TrustRecord, error) {
 			record.Replaced = r.Trusted && !t.holds(dir, r)
 			return r.Trusted && !record.Replaced, record, err
 		}
+		// A repository's own record was looked for first; those above it do not reach in (SEC-14).
 		if dir == filepath.Dir(dir) || ownRepository(dir) {
 			return false, TrustRecord{}, err
 		}
@@ -96,6 +98,8 @@ func (t *Trust) holds(dir string, r trustFolder) bool {
 		t.first[dir] = firstUse{r.Since, r.identity, now}
 		return true
 	}
+	// was has the device, which the file does not record: it tells another disk that was
+	// mounted here.
 	return first.was.same(now)
 }
 
@@ -114,6 +118,7 @@ func (t *Trust) Complete(ctx context.Context, folder string) (completed bool, er
 		return false, err
 	}
 	err = t.change(ctx, func(data *trustFile) error {
+		// Another daemon may have recorded a new decision before the lock was ours.
 		r, ok := data.Folders[record.Folder]
 		if completed = ok && r.Trusted && !r.known(); completed {
 			r.identity = now
@@ -176,6 +181,7 @@ func (t *Trust) Set(ctx context.Context, folder string, trusted bool, items ...T
 		}
 		record.Items = mergeDigests(nil, items)
 	} else {
+		// A folder that is not trusted has nothing approved, so no text of it is kept.
 		items = nil
 	}
 	return t.decide(ctx, items, func(data *trustFile) error {

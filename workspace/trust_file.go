@@ -38,6 +38,7 @@ type recordFile[T any] struct {
 	now  func() time.Time
 	uid  int // who must own the file; -1 = not looked at
 
+	// A pointer, since newRecordFile's result is copied into the types that embed it.
 	cache *recordCache[T]
 }
 
@@ -48,8 +49,8 @@ type recordCache[T any] struct {
 	info fs.FileInfo
 }
 
-// op and void are for errors: who was asked, and what follows for the person. It reads
-// nothing.
+// newRecordFile returns the records in file. op and void are for errors: who was asked,
+// and what follows for the person. It reads nothing.
 func newRecordFile[T any](file, op, void string, now func() time.Time) recordFile[T] {
 	return recordFile[T]{file: filepath.Clean(file), op: op, void: void, now: now, uid: os.Geteuid(),
 		cache: new(recordCache[T])}
@@ -114,6 +115,7 @@ func (f *recordFile[T]) read() (*T, fs.FileInfo, error) {
 	if err != nil {
 		return none, nil, fault.New(fault.Unavailable, f.op, "%s: %w", f.void, err)
 	}
+	// Another file may have taken the place of the one that look judged.
 	if err := f.private(f.file, info); err != nil {
 		return none, nil, err
 	}
@@ -149,7 +151,7 @@ func (f *recordFile[T]) private(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// decode reads the content of the file, strictly.
+// decode reads the content of the file, whose version must be one that this program knows.
 // A file that is damaged, or of a later version, is fault.Unavailable and never empty:
 // to begin anew would forget what the person decided.
 func (f *recordFile[T]) decode(content []byte) (*T, error) {
@@ -196,6 +198,7 @@ func (f *recordFile[T]) change(ctx context.Context, change func(*T) error) error
 		return failed("%w", err)
 	}
 	defer unlock()
+	// Not from the cache: what load returns is shared, and change may alter what it gets.
 	data, _, err := f.read()
 	if errors.Is(err, errCorrupt) {
 		if err := setAside(f.file); err != nil {
@@ -210,6 +213,7 @@ func (f *recordFile[T]) change(ctx context.Context, change func(*T) error) error
 	if err := f.save(data); err != nil {
 		return failed("%w", err)
 	}
+	// Should the new file look like the one before it, the cache would not notice.
 	f.forget()
 	return nil
 }
@@ -231,6 +235,7 @@ func (f *recordFile[T]) save(data *T) error {
 	if err := json.Unmarshal(content, &members); err != nil {
 		return err
 	}
+	// T may have the version that was read; what is written has this program's format.
 	members["version"] = json.RawMessage(fmt.Sprint(recordVersion))
 	if content, err = json.MarshalIndent(members, "", "  "); err != nil {
 		return err

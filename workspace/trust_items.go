@@ -119,6 +119,7 @@ func readSection(ctx context.Context, folder, kind, section string) []TrustItem 
 		return nil
 	}
 	var a Active
+	// Read as a project's, so that what a project may not set is no item.
 	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: f.Bytes})
 	for _, raw := range s.Lookup(section) {
 		a.addSection(ctx, disk, kind, section, raw.JSON)
@@ -208,6 +209,7 @@ func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section strin
 		said := textsIn(value)
 		item.Label = name + ": " + strings.Join(commandsOf(value), "; ")
 		var text bytes.Buffer
+		// Keys come out sorted: settings that differ in nothing but their order are the same item.
 		shown, _ := json.MarshalIndent(value, "", "  ") // it was read from JSON
 		fmt.Fprintf(&text, "%s\n", shown)
 		for _, file := range filesNamedBy(disk, said) {
@@ -220,6 +222,7 @@ func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section strin
 }
 
 // textsIn returns every text in a value, keys too.
+// They are in no fixed order.
 func textsIn(value any) []string {
 	var all []string
 	switch v := value.(type) {
@@ -288,6 +291,7 @@ func commandsOf(value any) []string {
 func describe(ctx context.Context, disk *Disk, text *bytes.Buffer, name string) {
 	f, err := disk.Read(ctx, name, maxNamedFile)
 	if err != nil {
+		// Mostly it is too large: its size and time stand for what it has.
 		if info, err := disk.root.Stat(name); err == nil {
 			fmt.Fprintf(text, "\nfile %s: %d bytes, of %s\n", name, info.Size(), info.ModTime().UTC())
 		}
@@ -346,6 +350,7 @@ func (t *Trust) keepTexts(data *trustFile, items []TrustItem) {
 		return
 	}
 	defer dir.Close()
+	// data has the change already, so what no record names any more goes.
 	used := map[string]bool{}
 	for _, folder := range data.Folders {
 		for _, digest := range folder.Items {

@@ -100,6 +100,7 @@ func (n *naming) expand(text string) {
 		for _, at := range behind.FindAllStringIndex(text, -1) {
 			rest, _, _ := strings.Cut(text[at[1]:min(len(text), at[1]+4096)], " ")
 			rest = path.Clean(strings.TrimRight(rest, "\t\r\n;|&()<>\"'`"))
+			// The variable may be any folder above ours, so each tail of the path is tried.
 			for i := 0; i <= above && rest != ""; i++ {
 				n.hear(rest)
 				_, rest, _ = strings.Cut(rest, "/")

@@ -224,6 +224,7 @@ func (w *Watcher) loop() {
 		limit.Stop()
 		waiting = false
 		w.look(w.hints.take())
+		// Events come again, so looks without one become frequent again.
 		if safety.vain > 0 {
 			safety.again(true, 0)
 		}
@@ -232,6 +233,7 @@ func (w *Watcher) loop() {
 		if polling := w.state.polled(); polling != poll.on {
 			poll.set(polling)
 		}
+		// out stays nil, so that its case is never chosen, while there is nothing to tell.
 		var out chan Batch
 		batch := w.state.pending
 		if !batch.empty() {
@@ -324,6 +326,8 @@ func (w *Watcher) reset(dirs, files []string) {
 	s.retarget(newTargets(dirs, files))
 	w.arm(hinted{})
 	s.scan(w.config.Now())
+	// scan has noted new single files as created. They were not watched before, so that
+	// is no change.
 	maps.DeleteFunc(s.was, func(path string, _ former) bool { return !before.wants(path) })
 	s.pending = s.difference()
 }

@@ -197,12 +197,14 @@ func (s *watchState) scanDir(dir string, now time.Time) {
 			}
 			s.linked = s.linked || st.link
 			files[name] = sighting{st, look}
+		// It is there and cannot be looked at just now.
 		case err != nil && !gone(err) && there:
 			s.linked = s.linked || known.link
 			known.look = look
 			files[name] = known
 		}
 	})
+	// Only a listing that came to its end tells that a file is not in it.
 	whole := err == nil || gone(err)
 	for name, known := range files {
 		switch {

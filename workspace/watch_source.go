@@ -174,9 +174,9 @@ func (h *hints) ended() bool {
 // followed in one go; the next event goes on.
 const armPasses = 16
 
-// arm watches, for each target, its folder and the two above it, or the nearest
-// folder that exists. Hints are names of events: a folder among them may be another one
-// now, under the same inode.
+// arm watches each target folder and the two above it, and for each single file its
+// folder and the one above, or the nearest folder that exists. Hints are names of events:
+// a folder among them may be another one now, under the same inode.
 func (w *Watcher) arm(hints hinted) {
 	s := &w.state
 	if w.hints.ended() {
@@ -188,6 +188,7 @@ func (w *Watcher) arm(hints hinted) {
 	}
 	for pass := 0; pass < armPasses; pass++ {
 		folders, watching := w.foldersToWatch()
+		// Before the folders are armed: the pump drops events that are not of interest.
 		w.hints.interest.Store(watching)
 		if s.source == nil {
 			break
@@ -202,6 +203,7 @@ func (w *Watcher) arm(hints hinted) {
 		// What appeared beneath a folder before it was armed gave no event.
 		hints = hinted{}
 	}
+	// The person is told when it begins and when it is over, and not at each look.
 	switch degraded := failed != nil; {
 	case degraded && !s.degraded:
 		w.notice("the system does not tell of changed files (" + reason(failed) +
@@ -283,6 +285,8 @@ func (w *Watcher) foldersToWatch() ([]watchedFolder, *interest) {
 		return info
 	}
 	paths := map[string]bool{}
+	// levels is how many folders are armed where they exist, dir and those above it. The
+	// nearest one that exists is armed in any case.
 	chain := func(dir string, levels int) {
 		nearest := ""
 		for at := dir; ; at = filepath.Dir(at) {
@@ -335,6 +339,7 @@ func (s *watchState) rearm(folders []watchedFolder, hints hinted) (added bool, f
 	for _, f := range folders {
 		want[f.path] = f.info
 	}
+	// fsnotify drops a folder that was removed, so its own list counts as well as ours.
 	listed := s.source.WatchList()
 	for path, info := range s.armed {
 		now, ok := want[path]

@@ -123,6 +123,7 @@ func (n *news) deliver() {
 		n.mu.Unlock()
 	}()
 	for len(n.queue) > 0 {
+		// While tell calls watchers the lock is free, and what they apply is told by this loop.
 		a, watchers := n.queue[0], n.watchers
 		n.queue = n.queue[1:]
 		n.tell(a, watchers)

@@ -130,6 +130,7 @@ func (d *Disk) create(ctx context.Context, op string, p *place, write Write) (*T
 	if err != nil {
 		return nil, d.sortWrite(op, p.rel, err)
 	}
+	// The umask may have taken permissions away.
 	if info, err := p.dir.Lstat(p.base); err == nil {
 		mode = info.Mode().Perm()
 	}
@@ -235,6 +236,7 @@ func putFile(dir *os.Root, base string, put putting) error {
 // one and none in between. On an error the new file is removed.
 func putNamed(dir *os.Root, base string, put putting) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
+	// Until fill gives it the owner and permissions of the old file, nobody else can read it.
 	mode := fs.FileMode(0o600)
 	if put.fresh {
 		mode = put.mode
@@ -300,6 +302,7 @@ func putNew(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	switch {
 	case err == nil:
+		// The file has its name; at worst the other one stays beside it.
 		_ = dir.Remove(temp)
 		return nil
 	case errors.Is(err, fs.ErrExist):
@@ -307,6 +310,8 @@ func putNew(dir *os.Root, temp, base string) error {
 	case !cannotLink(err):
 		return err
 	}
+	// Without hard links a rename has to do. It alone could replace a file, one that
+	// appears after this look.
 	if _, err := dir.Lstat(base); err == nil {
 		return fmt.Errorf("%q: %w", base, fs.ErrExist)
 	}
