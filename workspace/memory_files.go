@@ -144,6 +144,7 @@ func (r *memoryReader) folder(dir string, global bool) {
 		}
 		return
 	}
+	// Which folder the disk is of decides what an import can reach.
 	root, within := dir, "." // imports stay in the workspace folder, in one above it beside the file
 	if rel, ok := Below(r.q.Folder, dir); ok && !global {
 		root, within = r.q.Folder, rel

@@ -123,12 +123,14 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 			"The file is ignored: %s; fix it here.", message)
 		return d.findings, nil
 	}
+	// A problem says only where it begins. Of a name or a value this tells where it ends.
 	d.ends = make(map[int]int)
 	d.places(&root)
 	var all []exposable
 	for _, other := range under {
 		all = append(all, exposable{SettingsSource: other, checked: true})
 	}
+	// The tree is passed along, so that a large file is parsed once.
 	merged := mergeSettings(append(all, exposable{SettingsSource: source, parsed: &root, checked: true}))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

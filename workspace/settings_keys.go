@@ -182,6 +182,7 @@ func (k *settingKey) set(v *hujson.Value, origin settings.Origin, origins map[st
 // An error leaves the value as it was. A project's value that would give more than there
 // is is an error too.
 func (k *settingKey) decode(v *hujson.Value, project bool) error {
+	// A project may only take away: what it finds is the person's value, or the default.
 	narrow := project && k.restrictive
 	switch at := k.at.(type) {
 	case *bool:
@@ -194,6 +195,7 @@ func (k *settingKey) decode(v *hujson.Value, project bool) error {
 		}
 		*at = kind == 't'
 	case **bool:
+		// The pointer stays nil where no file has the key, which is another thing than false.
 		given := settingKey{at: new(bool)}
 		err := given.decode(v, project)
 		return assign(at, given.at.(*bool), err)
@@ -240,6 +242,7 @@ func (k *settingKey) whole(v *hujson.Value) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("must be a whole number, not %s", kindName(v))
 	}
+	// Written so that NaN, a number too large to be read, is out of bounds as well.
 	if n != math.Trunc(n) || !(n >= k.least && n <= k.most) {
 		return 0, fmt.Errorf("must be a whole number from %.0f to %.0f, not %s", k.least, k.most, lit)
 	}

@@ -31,6 +31,7 @@ func parseLayer(source exposable) (*layer, []SettingsProblem) {
 	l.Content = withoutBOM(source.Content)
 	l.lines = NewLines(string(l.Content))
 	if source.parsed != nil {
+		// respell and restrict change the tree, which is the caller's.
 		l.root = source.parsed.Clone()
 	} else {
 		root, err := parseJSON(l.Content)

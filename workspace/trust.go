@@ -93,6 +93,8 @@ func (t *Trust) holds(dir string, r trustFolder) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// What the file cannot record, the device, is held from the first use of each
+	// decision on.
 	first, ok := t.first[dir]
 	if !ok || !first.since.Equal(r.Since) || !first.recorded.same(r.identity) { // a new decision
 		t.first[dir] = firstUse{r.Since, r.identity, now}

@@ -117,6 +117,7 @@ func (n *naming) hear(text string) {
 		if word == "" {
 			continue
 		}
+		// An absolute path into the folder is one of its files as well.
 		if rel, ok := Below(n.disk.Path(), word); ok {
 			word = rel
 		}

@@ -178,6 +178,7 @@ func (s *watchState) scanDir(dir string, now time.Time) {
 		files = make(listing)
 		s.seen[dir] = files
 	}
+	// The number of this look. What keeps the number of the look before was not found.
 	look := uint32(0)
 	for _, known := range files {
 		look = known.look + 1 // all have that of the last look

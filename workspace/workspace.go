@@ -45,6 +45,7 @@ func (w *Workspace) Apply(c Change) (*Snapshot, error) {
 	w.writing.Lock()
 	old := w.Snapshot()
 	next, err := c.apply(old)
+	// An edit that was refused makes a head, too, in which its document is lost.
 	if next != nil && next != old {
 		w.head.Store(next)
 		w.news.add(announcement{next, c})

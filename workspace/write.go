@@ -44,6 +44,8 @@ type Write struct {
 // cannot be kept apart on today's systems; a new file never replaces another.
 func (d *Disk) Write(ctx context.Context, write Write) (*Text, error) {
 	const op = "workspace.write"
+	// Folders are made for a new file alone: one that was read and is gone with its
+	// folder is stale.
 	p, err := (&walk{op: op, disk: d, name: write.Name, mkdir: write.Seen == ""}).locate()
 	if fault.KindOf(err) == fault.NotFound && write.Seen != "" {
 		return nil, stale(op, write.Name, "")
