@@ -90,6 +90,7 @@ func (h *Handlers) newFollower(name stream, start uint64) *follower {
 		last:  start - 1, took: start - 1, sent: start - 1, watch: make(map[string]func(activity.Event)),
 		runs: make(map[string]*agents.Live),
 	}
+	// An earlier follower of the stream may still be sending its last events.
 	if past := h.past[name]; past != nil {
 		f.before = past.gone
 	}
@@ -115,8 +116,10 @@ func (f *follower) run(log *activity.Log) {
 	}
 	close(f.begun)
 	filter := h.filter()
+	// One buffer for all events: a frame gets a copy of it.
 	var buf []byte
 	slow := false // the client was, and has not caught up with the log since
+	// No lock is needed to read sent: only this goroutine changes it.
 	events := log.Follow(f.sent)
 	for {
 		batch, ok := events.Next(f.ctx)
@@ -279,6 +282,8 @@ func (f *follower) tell(batch []activity.Entry) (ended []string) {
 	for _, e := range batch {
 		f.mu.Lock()
 		watch := f.watch[e.Run]
+		// The first event of a run says for whom it works. The others need not be decoded
+		// to know it.
 		if watch == nil && len(f.watch) > 0 && e.Type == (activity.RunStarted{}).Type() {
 			watch = f.watchDelegated(e)
 		}

@@ -112,6 +112,7 @@ func (t *agentTexts) onOpen(path, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := &authorship{text: text, base: text}
+	// The old name is not told, so the text says which closed file this is.
 	for from, was := range t.closed {
 		if tool.SameLines(was.text, text) {
 			now = was
@@ -129,6 +130,7 @@ func (t *agentTexts) onOpen(path, text string) {
 func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// agents/create may fill a file that is open already, by an edit.
 	if made, ok := t.closed[path]; ok && tool.SameLines(made.text, text) {
 		delete(t.closed, path)
 		t.open[path] = made
@@ -142,6 +144,7 @@ func (t *agentTexts) onEdit(path, text string, disk func() (string, bool)) {
 	now.text = text
 	digest := linesDigest(text)
 	change := textChange{text: text, byTool: t.byTool[path][digest], byRename: t.renamed[digest]}
+	// Under the lock, so that comparisons come in the order of the changes.
 	t.disk.then(t.work, func() { now.add(change, path, disk) })
 }
 
@@ -174,6 +177,7 @@ func (t *agentTexts) onClose(path string) {
 	}
 	path = strings.Clone(path)
 	t.closed[path] = now
+	// Whether the person typed is known only after the earlier changes have been compared.
 	t.disk.then(t.work, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -278,10 +282,13 @@ func (h *Handlers) onSaveAgent(name uri.URI) {
 	a = agentFile{strings.Clone(a.path), strings.Clone(a.folder), strings.Clone(a.rel)}
 	var theirs bool
 	compared := h.texts.disk.then(&h.work, func() { theirs = was.ofPerson(a.path) })
+	// Not in the sequence of comparisons, which must not wait while another daemon has
+	// the records of trust locked.
 	h.saves.then(&h.work, func() {
 		if <-compared; !theirs {
 			return
 		}
+		// On failure the agent waits for a review, which is the safe side.
 		if err := h.daemon.Reviews.ApproveSave(h.ctx, a.folder, a.rel, was.text, was.base); err != nil {
 			h.Log.Warn("an agent that was saved has to be reviewed", "path", a.path, "err", err)
 		}

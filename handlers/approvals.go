@@ -73,6 +73,7 @@ func (d *frontend) CanConfirm() bool {
 func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer {
 	no := agents.Answer{Outcome: guard.Reject, By: "client"}
 	p := d.h.confirmParams(q, "")
+	// List the question now, so that agents/pending shows it while it waits for its turn.
 	defer d.list(&waiting{confirm: p})()
 	leave, err := d.enter(ctx)
 	if err != nil {
@@ -93,9 +94,11 @@ func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer
 	} else {
 		err = errUnserved
 	}
+	// A client may announce the dialog and not have it.
 	if errors.Is(err, errUnserved) {
 		answer, err = d.confirmPlain(ctx, q)
 	}
+	// The client has no dialog at all: CanConfirm is false from now on.
 	if errors.Is(err, errUnserved) {
 		d.mu.Lock()
 		d.mute = true
@@ -104,6 +107,7 @@ func (d *frontend) Confirm(ctx context.Context, q agents.Question) agents.Answer
 	why := "answered"
 	_, expired := errors.AsType[*expiry](context.Cause(ctx))
 	switch {
+	// The time-out ends ctx too, so it is looked for first.
 	case expired:
 		why, answer = "expired", agents.Answer{Outcome: guard.Reject, By: "timeout"}
 	case ctx.Err() != nil:
@@ -160,6 +164,8 @@ func (d *frontend) enter(ctx context.Context) (leave func(), err error) {
 // It returns errUnserved for a client that has none after all. An answer to the request
 // itself is not checked here, since Confirm does it.
 func (d *frontend) confirm(ctx context.Context, p *wire.ConfirmParams, expires time.Time) (agents.Answer, error) {
+	// p is listed, so agents/pending may be reading it. It gets its nonce only now, since
+	// a question that was not put cannot be answered.
 	d.mu.Lock()
 	p.Nonce, p.ExpiresAt, p.QueueLength = newNonce(), stamp(expires), d.queued
 	d.mu.Unlock()
@@ -229,6 +235,7 @@ func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 	})
 	defer forget()
 	calling, withdraw := context.WithCancel(ctx)
+	// Deferred calls run last first: the request is withdrawn, then waited for.
 	var call conc.WaitGroup
 	defer call.Wait()
 	defer withdraw()
@@ -244,6 +251,7 @@ func put[R any](ctx context.Context, d *frontend, q inquiry[R]) (*R, error) {
 		if r.err == nil && r.result != nil && d.h.caps.Confirm != nil && d.h.caps.Confirm.Respond && q.later(r.result) {
 			break
 		}
+		// No answer can come by agents/respond any more; one that came before the result counts.
 		forget()
 		select {
 		case first := <-answered:
@@ -318,6 +326,7 @@ func (d *frontend) Ask(session, run, agent string) tool.Ask {
 			if !d.h.caps.Ask {
 				return tool.Answer{}, errUnserved
 			}
+			// p is listed, so agents/pending may be reading it. Each asking gets a new nonce.
 			d.mu.Lock()
 			p.Nonce = newNonce()
 			d.mu.Unlock()

@@ -75,6 +75,7 @@ func (h *Handlers) standing() func(*definition.Definition) string {
 		unreviewed = h.daemon.Reviews.NeedsReview()
 	}
 	return func(d *definition.Definition) string {
+		// Only agents that come with a folder need trust.
 		if d.Folder == "" {
 			return string(registry.OK)
 		}

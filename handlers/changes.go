@@ -20,6 +20,9 @@ import (
 // rewind serves agents/session/rewind.
 // Files that could not be brought back, because somebody changed them since, are
 // in the answer with why.
+// The error has the reason unknownSession, or busy while a run goes on or waits there; an
+// event that there is not is bad params. A request that is cancelled when files are being
+// written goes on to its end.
 func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot,
 	p *wire.SessionRewindParams) (*wire.SessionRewindResult, error) {
 	done, err := h.daemon.Agents.Rewind(ctx, agents.Rewind{
@@ -39,6 +42,7 @@ func (h *Handlers) rewind(ctx context.Context, s *workspace.Snapshot,
 }
 
 // changes serves agents/changes.
+// The error has the reason unknownSession. A file whose contents are lost is left out.
 func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ChangesParams) (*wire.ChangesResult, error) {
 	files, err := h.daemon.Agents.Changes(ctx, strings.Clone(p.Session), strings.Clone(p.Run), h.person(s))
@@ -49,6 +53,9 @@ func (h *Handlers) changes(ctx context.Context, s *workspace.Snapshot,
 }
 
 // resolveChanges serves agents/changes/resolve.
+// It works while a run goes on. The error has the reason unknownSession, or busy while
+// the session is being closed or deleted; it is fault.Invalid for an action that is none
+// and for hunks without a URI.
 func (h *Handlers) resolveChanges(ctx context.Context, s *workspace.Snapshot,
 	p *wire.ChangesResolveParams) (*wire.ChangesResolveResult, error) {
 	return h.resolve(ctx, agents.Resolve{

@@ -96,6 +96,7 @@ func (h *Handlers) commandRun(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
+	// The person typed a custom command where a name goes; main gets it.
 	if call := h.commandOf(run.Agent); call != nil {
 		run.Agent, run.Command = "main", call
 	}

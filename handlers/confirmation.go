@@ -89,6 +89,7 @@ func confirmationText(q agents.Question) string {
 	case "command":
 		line("Folder", v.Cwd)
 		fmt.Fprintf(&b, "Command%s:\n%s", size(v.Command), indent(commandLines(v.Command)))
+		// A single program is already shown above.
 		if len(v.Parsed) > 1 {
 			b.WriteString("Which runs:\n")
 			for _, one := range v.Parsed {

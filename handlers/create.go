@@ -74,6 +74,7 @@ func (h *Handlers) create(ctx context.Context, s *workspace.Snapshot,
 	if err != nil {
 		return nil, err
 	}
+	// A dry run reports this, too.
 	if err := free(s, made.Path, p.Force); err != nil {
 		return nil, err
 	}
@@ -234,6 +235,8 @@ func (h *Handlers) make(ctx context.Context, a *language.Query, to nest, made ag
 	}
 	d, open := a.Snapshot.DocumentAt(made.Path)
 	if open && h.edits.applies {
+		// The document has the text already. Whether it was saved is looked at
+		// afterwards.
 		if tool.SameLines(d.Text, made.Text) {
 			return nil
 		}

@@ -40,6 +40,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 	}
 	d := e.Definition
 	doc, open := s.DocumentAt(d.Path)
+	// A text that is only in the editor would be lost with the file.
 	if open && (doc.Dirty() || doc.Lost) && !p.Force {
 		return nil, fault.New(fault.Denied, op,
 			"%s has changes in the editor that are not saved; save or undo them first, or delete it with force", d.Path)
@@ -58,6 +59,7 @@ func (h *Handlers) delete(ctx context.Context, s *workspace.Snapshot,
 		return nil, err
 	}
 	h.renew(ctx, d.Path)
+	// The file is gone already: clear the other contexts even if one fails.
 	var failed error
 	for _, session := range sessions {
 		if err := h.daemon.Agents.ClearContext(ctx, session, d.Name, false); err != nil {

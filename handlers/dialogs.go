@@ -77,6 +77,7 @@ func summary(q agents.Question) (text string, cut bool) {
 	for _, line := range head[1:] {
 		lines = append(lines, middle(line, summaryWidth))
 	}
+	// Show the first lines and the last one, with the marker between them.
 	for i, line := range body {
 		switch {
 		case len(body) <= room || i < room-1 || i == len(body)-1:
@@ -346,6 +347,7 @@ func (h *Handlers) newShown(about string) (path string, err error) {
 			numbered = fmt.Sprintf("%s (%d)", name, i)
 		}
 		path = filepath.Join(h.daemon.Shown, numbered+end)
+		// Made at once, so that two questions of one name never share a file.
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue

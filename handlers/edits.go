@@ -45,6 +45,8 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 		case string(d.Digest()) != base:
 			return fault.New(fault.Stale, "handlers.write",
 				"%s has changed in the editor since it was read; read it again", path).Because(fault.OutOfDate)
+		// The disk gives the file a copy of its own when it replaces it. An editor would
+		// write through all names (SEC-56).
 		case e.h.edits.applies && tool.HasOtherNames(path):
 			return fault.New(fault.Denied, "handlers.write",
 				"%s has other names (hard links), and to save it in the editor would change the file under all of them; ask the person to close it, then it gets a copy of its own", path)
@@ -60,6 +62,8 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 		return err
 	}
 	defer disk.Close()
+	// The editor takes no edits and shows what is saved. It reads the file again, whose
+	// digest may be another than that of its text.
 	if open {
 		now, err := beneath(ctx, disk, path, d)
 		if err != nil {
@@ -190,11 +194,13 @@ func (e edits) Move(ctx context.Context, from, to, base, label string) error {
 		return err
 	}
 	defer target.Close()
+	// Copy the bytes: the file need not be text.
 	made, err := target.Write(ctx, workspace.Write{Name: to, Text: string(f.Bytes), Exact: true, Mode: f.Mode})
 	if err != nil {
 		return err
 	}
 	if err := e.Delete(ctx, from, base, label); err != nil {
+		// Also when the run was cancelled: a file must not be left at both places.
 		if back := target.Delete(context.WithoutCancel(ctx), to, made.Digest); back != nil {
 			return fault.New(fault.KindOf(err), op, "%s; its copy %s stays: %s", fault.Message(err),
 				to, fault.Message(back))
@@ -320,6 +326,7 @@ func (h *Handlers) askFor(ctx context.Context, d *workspace.Document, changes []
 			Edits: elements,
 		}}
 	} else {
+		// The client compares no versions. What the edit made of its text is seen when it arrives.
 		edit.Changes = map[uri.URI][]protocol.TextEdit{d.URI: changes}
 	}
 	h.texts.noteTool(d.URI, text)

@@ -84,6 +84,8 @@ func (h *Handlers) didChangeFolders(_ context.Context, p *protocol.DidChangeWork
 				gone.URI)
 		})
 	})
+	// Take back the notice about a folder that could not be used: NewFolder fails with
+	// the same words.
 	for _, gone := range p.Event.Removed {
 		if _, err := workspace.NewFolder(gone.URI, gone.Name); err != nil {
 			h.clearNotice(folderLeftOut(err))

@@ -202,6 +202,7 @@ func (h *Handlers) Close() error {
 		err = h.daemon.Close()
 	}
 	h.work.Wait()
+	// All goroutines have ended, so nothing more is shown.
 	h.forgetShown()
 	return err
 }

@@ -57,6 +57,7 @@ func (h *Handlers) importAgents(ctx context.Context, s *workspace.Snapshot,
 	if p.Name != "" && len(files) != 1 {
 		return nil, server.BadParams(wire.MethodImport, "name", "is for one file, and these are %d; name the file", len(files))
 	}
+	// After the sources, so that a request that finds nothing makes no folder.
 	if err := im.open(); err != nil {
 		return nil, err
 	}
@@ -92,6 +93,7 @@ func (im *imports) open() (err error) {
 	} else {
 		var name string
 		im.disk, name, err = im.to.disk("")
+		// The folder of agents in the disk, "." where the disk is that folder.
 		im.at = filepath.Dir(filepath.Join(name, "x"))
 	}
 	if err == nil {
@@ -166,6 +168,8 @@ func (im *imports) write(ctx context.Context, made *exchange.Imported) (written,
 		return false, false, fault.New(fault.Invalid, op,
 			"%s has the name %s too; import one of them alone, under another name", im.relative(by), made.Name)
 	}
+	// An agent may have another name than its file. A file with the same name is checked
+	// by writeExact.
 	for _, e := range im.catalog.Entries() {
 		d := e.Definition
 		if d.Name == made.Name && d.Scope == im.to.scope && d.Folder == im.to.folder &&

@@ -58,6 +58,8 @@ func (im *imports) sources() ([]found, error) {
 			files = append(files, found{path: path, from: dialectAt(path)})
 			continue
 		}
+		// A folder may be a project with places of tools in it, such a place, or any
+		// folder with files.
 		inside := im.inPlaces(path, false)
 		if p, ok := placeOf(path); ok || len(inside) == 0 {
 			p.Dir = path

@@ -54,6 +54,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 	}
 	folder := a.FolderOf(call.doc.URI)
 	want, why := h.language.AnswerPlace(cmp.Or(r.Answer, h.language.UsualAnswer(folder)))
+	// Some documents have no comments, so it is tried with any text.
 	if want == language.AnswerBelow {
 		if _, err := call.command.Below(call.doc.LanguageID, call.doc.Text, "x"); err != nil {
 			want, why = language.AnswerBeside, fault.Message(err)
@@ -71,6 +72,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 	switch {
 	case want == language.AnswerBeside && why != "":
 		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", result.Agent, why))
+	// Only a run that reached its goal has an answer to insert.
 	case want != language.AnswerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
 		if h.answered(ctx, call, want, result) {
 			if why != "" {

@@ -16,6 +16,8 @@ import (
 
 // parse serves agents/parse. It runs nothing: agents/run takes its input word
 // for word, so that what a person pastes is never read as a command.
+// A strategy that there is not is bad params; a name at the start that no agent has is
+// fault.NotFound.
 func (h *Handlers) parse(ctx context.Context, _ struct{}, p *wire.ParseParams) (*wire.ParseResult, error) {
 	catalog, err := h.catalog(ctx)
 	if err != nil {
@@ -104,6 +106,7 @@ func (a addressees) Unknown(name string) error {
 }
 
 // templates serves agents/templates.
+// One that cannot be used is listed with why. The error is that of reading the folder.
 func (h *Handlers) templates(context.Context, struct{}, *struct{}) (*wire.TemplatesResult, error) {
 	list, err := template.List(h.daemon.Templates)
 	if err != nil {

@@ -94,6 +94,7 @@ func (h *Handlers) takeCapabilities(p *protocol.InitializeParams) error {
 		var holder struct {
 			Agents *wire.ClientCapabilities `json:"agents"`
 		}
+		// An editor may send anything there, which is no error where it is not meant for us.
 		if len(place.raw) == 0 || place.raw[0] != '{' {
 			continue
 		}
@@ -196,6 +197,7 @@ func (h *Handlers) trustRead(catalog *registry.Snapshot) {
 // only: sessions that cannot be written before settings and trust, those before
 // notices.
 func (h *Handlers) reportStatus() {
+	// No status has fewer than 0 runs, so the first one is sent.
 	last := wire.StatusParams{ActiveRuns: -1}
 	for {
 		select {

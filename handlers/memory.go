@@ -85,6 +85,7 @@ func (h *Handlers) memoryRecords(found []memory.Found) []wire.MemoryRecord {
 }
 
 // searchMemory serves agents/memory/search.
+// Stores that cannot be read are problems in the answer, unless one was asked for by its id.
 func (h *Handlers) searchMemory(ctx context.Context, _ struct{},
 	p *wire.MemorySearchParams) (*wire.MemorySearchResult, error) {
 	stores, problems, err := h.memories(ctx, p.Store, p.All)
@@ -103,6 +104,7 @@ const stays = "The logs of sessions keep what was said in them: `agentls session
 
 // deleteMemory serves agents/memory/delete.
 // It cannot be undone.
+// A store that there is not is fault.NotFound.
 func (h *Handlers) deleteMemory(ctx context.Context, _ struct{},
 	p *wire.MemoryDeleteParams) (*wire.MemoryDeleteResult, error) {
 	s, err := h.daemon.Agents.MemoryStore(ctx, p.Store)

@@ -9,6 +9,8 @@ import (
 )
 
 // listPermissions serves agents/permissions/list.
+// These are the answers for runs and sessions that are open, and those for always.
+// Without a session they are those of all.
 func (h *Handlers) listPermissions(_ context.Context, _ struct{},
 	p *wire.PermissionsListParams) (*wire.PermissionsListResult, error) {
 	all, err := h.daemon.Agents.Permissions(p.Session)
@@ -28,6 +30,7 @@ func (h *Handlers) listPermissions(_ context.Context, _ struct{},
 
 // forgetPermission serves agents/permissions/forget.
 // One that is not there any more is no error: the answer says whether it was.
+// Calls that were permitted by it go on. An error says that the answer still holds.
 func (h *Handlers) forgetPermission(_ context.Context, _ struct{},
 	p *wire.PermissionsForgetParams) (*wire.PermissionsForgetResult, error) {
 	gone, err := h.daemon.Agents.ForgetPermission(strings.Clone(p.ID))

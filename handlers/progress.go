@@ -42,6 +42,8 @@ type progress struct {
 func (h *Handlers) beginProgress(ctx context.Context, live *agents.Live, raw []byte) *progress {
 	p := &progress{h: h, line: progressLine{agent: live.Agent, turns: live.MaxTurns}}
 	token := tokenOf(raw)
+	// A client that receives the events needs no progress; an LSP client without progress
+	// gets log lines.
 	if token == nil && (!h.plain || !h.edits.progress) {
 		p.logs = h.plain
 		return p

@@ -82,6 +82,7 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 		if to.Link {
 			r.Mode = fs.ModeSymlink
 		}
+		// An open document was kept as text, without a charset.
 		if to.Data == nil {
 			text, err := encodeLike(ctx, disk, path, to.Text)
 			if err != nil {

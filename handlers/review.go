@@ -181,6 +181,8 @@ func (h *Handlers) consider(folder string, by asker) *trustDialog {
 	}
 	ask := h.askReview
 	if !h.daemon.Trusted(folder) {
+		// A run does not ask about a folder again once the person decided or dismissed
+		// the dialog; a command does.
 		if by != aCommand && (h.consents.dismissed[folder] || h.daemon.Reviews.Decided(folder)) {
 			return nil
 		}

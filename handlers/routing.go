@@ -70,6 +70,7 @@ func (h *Handlers) setConfig(ctx context.Context, _ struct{}, p *wire.ConfigSetP
 		scope = settings.UserScope
 	}
 	key, found := h.daemon.Values(folder).Find(p.Key)
+	// Only a single key can be set, not a section.
 	if len(found) != 1 || found[0].Key != key {
 		return nil, noSetting(p.Key)
 	}

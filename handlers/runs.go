@@ -34,6 +34,8 @@ type request struct {
 
 // reserve takes the place of a request in the order of its agent and session. It
 // runs in the goroutine that reads messages, so it must not wait.
+// The run can be cancelled from now on. Requests without a session or an agent are those
+// to the default session and to main.
 func (h *Handlers) reserve(p *wire.RunParams) request {
 	key := [2]string{strings.Clone(cmp.Or(p.Session, session.Default)), strings.Clone(cmp.Or(p.Agent, "main"))}
 	mine := make(chan struct{})
@@ -108,6 +110,7 @@ type steering struct {
 }
 
 // say hands words to a run, in the goroutine that reads messages.
+// It does not wait; that they are on stable storage is what steer waits for.
 func (h *Handlers) say(p *wire.SteerParams) steering {
 	said, err := h.daemon.Agents.Steer(strings.Clone(p.Run), p.Input)
 	return steering{said, err}
@@ -133,6 +136,9 @@ func (h *Handlers) steer(ctx context.Context, s steering, p *wire.SteerParams) (
 // left paused or interrupted.
 // Where a folder's trust or a review keeps it from starting, the person is asked,
 // and it is tried once more.
+// The error has the reason unknownRun, or busy where its agent has another run in the
+// session or another daemon has the session; else it is that of a start, since the
+// agent's file may have changed.
 func (h *Handlers) resume(ctx context.Context, s *workspace.Snapshot, p *wire.ResumeParams) (any, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
@@ -166,6 +172,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 		Approval: agents.Approval(p.Approval), Model: p.Model, Strategy: p.Strategy, Frontend: h.person(s),
 		Client: h.ctx, Trace: p.Trace,
 	}
+	// A session goes on with the agent that it was begun for.
 	if st.Agent == "" && st.Session != "" {
 		st.Agent = h.daemon.Agents.AgentOf(st.Session)
 	}
@@ -213,6 +220,7 @@ func (h *Handlers) start(ctx context.Context, s *workspace.Snapshot, p *wire.Run
 			}
 		}
 	}
+	// Do not ask about a folder if the agent does not exist.
 	if _, err := catalog.Lookup(st.Folder, cmp.Or(st.Agent, "main")); err == nil || st.Agent == mention.Auto {
 		if err := h.askBeforeRun(ctx, st.Folder); err != nil {
 			return nil, err
@@ -332,6 +340,7 @@ func (h *Handlers) lookingFrom(folder string) *tool.Env {
 	}
 	env.Reveal = h.daemon.SettingsOf(folder).Reveal
 	env.Trusted = h.daemon.Trusted != nil && h.daemon.Trusted(env.Folder)
+	// Text from folders that are not trusted taints a run.
 	for _, f := range h.Workspace.Snapshot().Folders() {
 		if h.daemon.Trusted == nil || !h.daemon.Trusted(f.Canonical) {
 			env.Strange = append(env.Strange, f.Canonical)
@@ -405,6 +414,7 @@ func (h *Handlers) nameable(ctx context.Context, env *tool.Env, frontend agents.
 	if err != nil {
 		return place, nil, "nobody can say where it lies"
 	}
+	// A file that cannot be read is judged by its path alone.
 	if file, err = frontend.Read(ctx, place.Real); err == nil {
 		place = place.ReadAs(env, file.Info)
 	}
@@ -427,6 +437,7 @@ func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activ
 		return false
 	}
 	_, err := tool.Resolve(h.lookingFrom(""), path)
+	// Outside of the workspace only credential files are withheld: the person chose what they send.
 	if isOutside(err) && !tool.IsCredential(path) {
 		return false
 	}
@@ -439,12 +450,15 @@ func (h *Handlers) withhold(ctx context.Context, s *workspace.Snapshot, c *activ
 }
 
 // chain serves agents/chain.
+// Another daemon's session is read as well. The error has the reason unknownRun.
 func (h *Handlers) chain(_ context.Context, _ struct{}, p *wire.ChainParams) (wire.Chain, error) {
 	links, err := h.daemon.Agents.Chain(p.Run)
 	return wire.Chain(links), err
 }
 
 // cancel serves agents/cancel.
+// It does not wait for the end of what it cancels. A run or a session that another agentls has is an
+// error with the reason busy; that there is nothing to cancel is an answer.
 func (h *Handlers) cancel(_ context.Context, _ struct{}, p *wire.CancelParams) (*wire.CancelResult, error) {
 	cancelled := false
 	if p.Run != "" {

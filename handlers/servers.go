@@ -18,6 +18,7 @@ import (
 )
 
 // listServers serves agents/mcp/list.
+// It starts no server.
 func (h *Handlers) listServers(_ context.Context, _ struct{}, p *wire.MCPListParams) (*wire.MCPListResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
@@ -32,6 +33,7 @@ func (h *Handlers) listServers(_ context.Context, _ struct{}, p *wire.MCPListPar
 
 // restartServer serves agents/mcp/restart.
 // It waits until the server is there or has failed; a failure is a state in the answer.
+// With approve the tools that changed are approved as they were last listed.
 func (h *Handlers) restartServer(ctx context.Context, _ struct{},
 	p *wire.MCPRestartParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
@@ -46,6 +48,8 @@ func (h *Handlers) restartServer(ctx context.Context, _ struct{},
 }
 
 // stopServer serves agents/mcp/stop.
+// It answers when the server has ended, which stays down until it is restarted or the
+// daemon is. A name that is not described is fault.NotFound.
 func (h *Handlers) stopServer(_ context.Context, _ struct{}, p *wire.MCPStopParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
@@ -60,6 +64,8 @@ func (h *Handlers) stopServer(_ context.Context, _ struct{}, p *wire.MCPStopPara
 
 // loginServer serves agents/mcp/login.
 // It waits for the person to log in, in their browser.
+// It gives up after five minutes. A server that takes no login is fault.Denied, and
+// nothing is kept of a login that failed.
 func (h *Handlers) loginServer(ctx context.Context, _ struct{}, p *wire.MCPLoginParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)
 	if err != nil {
@@ -110,6 +116,8 @@ func (h *Handlers) showLogin(ctx context.Context, p mcp.LoginPage) error {
 }
 
 // logoutServer serves agents/mcp/logout.
+// Tokens are forgotten here, and not revoked at the server. fault.Unavailable says that
+// the login is still kept.
 func (h *Handlers) logoutServer(ctx context.Context, _ struct{},
 	p *wire.MCPLogoutParams) (*wire.MCPServerResult, error) {
 	folder, err := h.serverFolder(p.Folder)

@@ -43,6 +43,8 @@ func (h *Handlers) listSessions(_ context.Context, _ struct{},
 }
 
 // getSession serves agents/session/get.
+// The session is not opened for it, so another daemon's can be looked at. The error has
+// the reason unknownSession.
 func (h *Handlers) getSession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.SessionGetResult, error) {
 	info, runs, err := h.daemon.Agents.Session(p.Session)
 	if err != nil {
@@ -100,6 +102,7 @@ func (h *Handlers) newSession(ctx context.Context, _ struct{},
 
 // closeSession serves agents/session/close. Nothing more of the session is sent
 // after the answer, until the client subscribes again or runs something there.
+// The error has the reason unknownSession, or busy while a run goes on or waits there.
 func (h *Handlers) closeSession(ctx context.Context, _ struct{}, p *wire.SessionParams) (*wire.Empty, error) {
 	id := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	return &wire.Empty{}, h.daemon.Agents.CloseSession(id, func() { h.dismiss(ctx, id) })
@@ -107,6 +110,7 @@ func (h *Handlers) closeSession(ctx context.Context, _ struct{}, p *wire.Session
 
 // deleteSession serves agents/session/delete. Subscriptions to it end: what
 // begins under its name later is another session.
+// The errors are those of closeSession, and busy while another daemon has the session.
 func (h *Handlers) deleteSession(ctx context.Context, _ struct{}, p *wire.SessionDeleteParams) (*wire.Empty, error) {
 	id := strings.Clone(p.Session)
 	return &wire.Empty{}, h.daemon.Agents.DeleteSession(id, func() { h.dismiss(ctx, id) })
@@ -140,10 +144,12 @@ func (h *Handlers) dismiss(ctx context.Context, session string) {
 		delete(h.past, name)
 		h.mu.Unlock()
 	}
+	// A closed session is no longer reported as one that cannot be written.
 	h.sessionHealth(session, nil)
 }
 
 // forkSession serves agents/session/fork.
+// Files stay as they are. An event that there is not is bad params.
 func (h *Handlers) forkSession(ctx context.Context, _ struct{},
 	p *wire.SessionForkParams) (*wire.SessionNewResult, error) {
 	id, err := h.daemon.Agents.Fork(ctx, strings.Clone(p.Session), p.AtSeq)
@@ -157,6 +163,8 @@ func (h *Handlers) forkSession(ctx context.Context, _ struct{},
 }
 
 // setApproval serves agents/session/setApproval.
+// The mode holds from the next call of its runs on. fault.Unavailable says that it could
+// not be recorded: then it holds until the daemon ends.
 func (h *Handlers) setApproval(ctx context.Context, _ struct{},
 	p *wire.SessionApprovalParams) (*wire.SessionApprovalResult, error) {
 	now, err := h.daemon.Agents.SetApproval(ctx, strings.Clone(p.Session), agents.Approval(strings.Clone(p.Approval)))
@@ -170,6 +178,8 @@ func (h *Handlers) setApproval(ctx context.Context, _ struct{},
 // It asks a model, so it takes as long as that.
 // Where a folder's trust or a review keeps the agent from being used, the person is asked,
 // and it is tried once more.
+// A compression that failed is a status in the answer. The error has the reason
+// unknownAgent, unknownSession, authRequired, or busy while the agent has a run there.
 func (h *Handlers) compress(ctx context.Context, _ struct{},
 	p *wire.SessionCompressParams) (*wire.SessionCompressResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
@@ -188,6 +198,8 @@ func (h *Handlers) compress(ctx context.Context, _ struct{},
 // getContext serves agents/context/get.
 // The tokens of files of instructions are estimates; what was left out of the
 // instructions is listed with why.
+// An agent that has not run there has an empty context. The error has the reason
+// unknownSession, or unknownAgent for a name that no agent has or had there.
 func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextParams) (*wire.ContextGetResult, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err
@@ -223,6 +235,9 @@ func (h *Handlers) getContext(ctx context.Context, _ struct{}, p *wire.ContextPa
 }
 
 // clearContext serves agents/context/clear.
+// It is on stable storage when it answers. The error has the reason unknownSession,
+// unknownAgent, or busy while the agent has a run there. Where a purge fails the context
+// may be cleared and not all of it erased.
 func (h *Handlers) clearContext(ctx context.Context, _ struct{}, p *wire.ContextClearParams) (*wire.Empty, error) {
 	if _, err := h.catalog(ctx); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ func (h *Handlers) flush(runs []*agents.Live) {
 		case <-ctx.Done():
 			return
 		}
+		// Its end is in no log, so waiting for it would take the whole time.
 		if !live.Written() {
 			continue
 		}

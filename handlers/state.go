@@ -29,6 +29,8 @@ func (h *Handlers) getState(_ context.Context, _ struct{}, p *wire.StateParams) 
 }
 
 // setState serves agents/state/set.
+// null removes the key. The error has the reason unknownSession, or busy where another
+// daemon has the session; a key or value that cannot be is bad params.
 func (h *Handlers) setState(ctx context.Context, _ struct{}, p *wire.StateSetParams) (*wire.Empty, error) {
 	err := h.daemon.Agents.SetState(ctx, strings.Clone(p.Session), strings.Clone(p.Key), bytes.Clone(p.Value))
 	if fault.KindOf(err) == fault.Invalid {
@@ -42,6 +44,7 @@ func (h *Handlers) setState(ctx context.Context, _ struct{}, p *wire.StateSetPar
 }
 
 // clearState serves agents/state/clear.
+// Keys that begin with user: or app: stay.
 func (h *Handlers) clearState(ctx context.Context, _ struct{}, p *wire.StateClearParams) (*wire.Empty, error) {
 	return &wire.Empty{}, h.language.EncodeError(h.daemon.Agents.ClearState(ctx, strings.Clone(p.Session)))
 }

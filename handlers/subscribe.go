@@ -43,6 +43,8 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 		if f != nil {
 			until = f.lastQueued()
 		}
+		// Without the lock, since it reads the disk. Whether f is still the follower is
+		// looked at again below.
 		page, err := h.page(log, name.session, from, until)
 		if err != nil || page.More {
 			return server.Answer{Result: page}, err
@@ -59,6 +61,7 @@ func (h *Handlers) subscribe(_ context.Context, _ struct{}, p *wire.SubscribePar
 		}
 		f = h.newFollower(name, page.NextSeq)
 		h.mu.Unlock()
+		// If the connection has ended Close may already be waiting, so start nothing.
 		return server.Answer{Result: page, Then: func() {
 			if h.ctx.Err() == nil {
 				h.work.Go(func() { f.run(log) })
@@ -94,6 +97,8 @@ func (h *Handlers) page(log *activity.Log, session string, from, until uint64) (
 			buf = e.Wire(session, buf[:0])
 			sent := h.maskEvent(e.Type, buf)
 			if n := len(page.Events); n == maxPage || (n > 0 && size+len(sent) > maxPageBytes) {
+				// The event may be several that were merged, so the next page begins with
+				// the first of them.
 				page.NextSeq, page.More = e.FromSeq, true
 				return page, nil
 			}

@@ -16,6 +16,7 @@ import (
 
 // replaySession serves agents/session/replay.
 // Nothing is run: it reads the log.
+// Texts are masked. The error has the reason unknownSession.
 func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionParams) (*wire.ReplayResult, error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))
 	log, err := h.daemon.Agents.Timeline(session)
@@ -52,6 +53,8 @@ func (h *Handlers) replaySession(_ context.Context, _ struct{}, p *wire.SessionP
 // credential.
 //
 // The session's log is read whole.
+// Spans that have not ended end at the newest event. With an error those of the events
+// before it are returned.
 func (h *Handlers) spans(session string) ([]*trace.Span, error) {
 	log, err := h.daemon.Agents.Timeline(session)
 	if err != nil {
@@ -83,6 +86,7 @@ func (h *Handlers) getTrace(_ context.Context, _ struct{}, p *wire.TraceGetParam
 // exportTrace serves agents/trace/export.
 // A page is written into a file of the daemon's own, which goes with the connection; every other
 // format is in the answer.
+// OTLP has texts, arguments and results only with content; the other formats always have them.
 func (h *Handlers) exportTrace(_ context.Context, _ struct{}, p *wire.TraceExportParams) (*wire.TraceExportResult,
 	error) {
 	session := strings.Clone(h.daemon.Agents.SessionID(p.Session))

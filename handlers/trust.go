@@ -19,6 +19,7 @@ import (
 // trust serves agents/trust. What is trusted must be a folder that is there;
 // trust can be taken back from anything, also from what is gone.
 // The URI of an agent file, with trusted, approves that file as it is now.
+// It is written when it answers, and the agents that it concerns are told.
 func (h *Handlers) trust(ctx context.Context, _ struct{}, p *wire.TrustParams) (any, error) {
 	folder, err := trustPath(wire.MethodTrust, p.URI)
 	switch {

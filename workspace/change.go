@@ -79,8 +79,8 @@ func (c Opened) apply(s *Snapshot) (*Snapshot, error) {
 	path := canonicalPath(u)
 	return s.with(u, newDocument(Document{
 		URI: u, LanguageID: strings.Clone(c.LanguageID), Version: c.Version, Text: text, path: path,
-		// Whether the file has this text is asked of the disk when somebody first wants
-		// to know, once for all versions that edits make of it.
+		// The file is compared when somebody first asks, and once for all versions that
+		// edits make of this one.
 		saved: text, written: sync.OnceValue(func() bool { return fileHas(path, text, true) }),
 	})), nil
 }
@@ -97,7 +97,7 @@ func (c Edited) apply(s *Snapshot) (*Snapshot, error) {
 	}
 	text, err := c.text(old, s.encoding)
 	if err != nil {
-		// What was computed of the text stays right: the text is the one before the edit.
+		// The text stays the one before the edit, so its digest and lines stay valid.
 		lost := *old
 		lost.Lost = true
 		return s.with(old.URI, &lost), err
@@ -114,8 +114,7 @@ func (c Edited) text(old *Document, e Encoding) (string, error) {
 		return "", fault.New(fault.Stale, "workspace.edit", "version %d of %s came after version %d",
 			c.Version, c.URI, old.Version)
 	}
-	// A whole text in front makes the document known again; the ranges behind it are
-	// about that text.
+	// A whole text as the first edit makes the document known again.
 	if old.Lost && (len(c.Edits) == 0 || c.Edits[0].Range != nil) {
 		return "", fault.New(fault.Stale, "workspace.edit", "an earlier edit of %s was refused; open the file again",
 			c.URI)
@@ -137,9 +136,9 @@ func (c Saved) apply(s *Snapshot) (*Snapshot, error) {
 	if c.Text != nil && *c.Text != saved {
 		saved = strings.Clone(*c.Text)
 	}
-	// Lost is copied: what the client wrote is then not what Text has.
+	// A lost document stays lost: the client saved a text that is not known here.
 	d := *old
-	// By the client's word the file has the text now, so the disk is not asked.
+	// The client says that the file has the text, so the disk is not read.
 	d.saved, d.written = saved, func() bool { return true }
 	return s.with(old.URI, newDocument(d)), nil
 }

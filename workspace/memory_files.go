@@ -84,7 +84,7 @@ func ReadMemory(ctx context.Context, q MemoryQuery) Memory {
 		r.folder(q.Home, true)
 	}
 	for _, dir := range q.folders() {
-		// Where ~/.gemini lies on the way itself, its files are taken already.
+		// ~/.gemini may itself lie on the way; its files were taken above.
 		if dir != q.Home {
 			r.folder(dir, false)
 		}
@@ -217,7 +217,7 @@ func (r *memoryReader) read(disk *Disk, name, called string, depth int, into *Me
 		return "", false
 	}
 	path := filepath.Join(disk.Path(), f.Name)
-	// By where it really lies: a file counts once, by whatever names it is reached.
+	// Compare resolved paths: a file counts once, whatever name leads to it.
 	if r.taken[path] {
 		return "", false
 	}
@@ -255,7 +255,7 @@ func (r *memoryReader) whyRefused(path, text string, global bool) string {
 
 // largeMemory says what to do with a file that is too large; "" for any other error.
 func largeMemory(err error) string {
-	// There is no kind of fault for this alone, so the words of sortRead tell.
+	// fault.Invalid alone is not specific enough, so match sortRead's words.
 	if fault.KindOf(err) == fault.Invalid && strings.Contains(err.Error(), "is larger than") {
 		return fmt.Sprintf("it is larger than %d KiB; move parts of it to files that agents read when they need them",
 			maxMemoryFile>>10)

@@ -68,7 +68,7 @@ func (p *Permissions) Of(root string) ([]Permission, error) {
 	all := make([]Permission, 0, len(data.Roots[root]))
 	for _, one := range data.Roots[root] {
 		if one.usable() {
-			// What load returns belongs to all its callers.
+			// The result of load is shared by all callers.
 			one.Argv = slices.Clone(one.Argv)
 			all = append(all, one)
 		}
@@ -117,7 +117,7 @@ func (p *Permissions) Forget(ctx context.Context, root, id string) (found bool, 
 	err = p.change(ctx, func(data *permissionFile) error {
 		rest := slices.DeleteFunc(slices.Clone(data.Roots[root]), func(one Permission) bool { return one.ID == id })
 		found = len(rest) < len(data.Roots[root])
-		// Another daemon forgot it since.
+		// Another daemon has removed it meanwhile.
 		if !found {
 			return nil
 		}

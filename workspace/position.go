@@ -176,7 +176,7 @@ type lineScanner struct {
 }
 
 // scanLines returns a scanner at the beginning of text.
-// Both ends lie before the first line, so that next looks for them.
+// -1 lies before any line, so next searches for both line ends.
 func scanLines(text string) lineScanner { return lineScanner{text: text, lf: -1, cr: -1} }
 
 // next returns where the current line ends, before its line end, and where the
@@ -193,7 +193,7 @@ func (s *lineScanner) next() (end, next int, ok bool) {
 		return end, end, false
 	}
 	next = end + 1
-	// The length of the text stands for no \n, and must not count as one that follows.
+	// If lf is the length of the text there is no \n.
 	if end == s.cr && next == s.lf && next < len(s.text) {
 		next++
 	}
@@ -218,7 +218,7 @@ func (s *lineScanner) offset(p Position, e Encoding) (int, error) {
 		}
 	}
 	start := s.at
-	// A copy goes on to the line's end: a later position may be in the same line.
+	// Advance a copy: a later position may be in the same line.
 	ahead := *s
 	end, _, _ := ahead.next()
 	return start + columnOffset(s.text[start:end], p.Character, e), nil

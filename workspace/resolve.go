@@ -98,7 +98,7 @@ func (w *walk) step(element string) (*place, error) {
 		if err := dir.Mkdir(element, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, w.disk.wrapError(w.op, w.name, err)
 		}
-		// The folder is walked like one that was there: somebody may have put a link in its place.
+		// Walk the new folder like any other: somebody may have put a link in its place.
 		w.todo = append([]string{element}, w.todo...)
 		return nil, nil
 	case err != nil:
@@ -222,8 +222,7 @@ func (d *Disk) relative(op, name string) (string, error) {
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(d.path, name)
 	}
-	// Callers name files by the path that they opened the folder with, or by where it
-	// really lies.
+	// Callers may use the folder's path as they wrote it, or its canonical one.
 	for _, root := range []string{d.path, d.spelled} {
 		if rel, ok := Below(root, full); ok {
 			return rel, nil

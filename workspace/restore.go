@@ -123,8 +123,7 @@ func (d *Disk) Restore(ctx context.Context, r Restoration) error {
 	default:
 		put := putting{content: r.Bytes, mode: p.info.Mode().Perm(), like: p.info}
 		put.before = func() error { return d.still(ctx, op, p, r.Seen) }
-		// Whoever may read the file may execute it. The rest of its permissions is what
-		// it has now, which the person may have changed.
+		// Executable for everyone who may read it. The other permissions stay as they are now.
 		if r.Mode&0o111 != 0 {
 			put.mode |= put.mode & 0o444 >> 2
 		} else if r.Mode != 0 {
@@ -178,7 +177,7 @@ func (d *Disk) exchange(ctx context.Context, op string, p *place, r Restoration)
 
 // Remove takes away a file or a link that has the digest seen, as [Disk.Look] has
 // it. The errors are those of [Disk.Delete].
-// A link goes itself, and what it leads to stays.
+// A link itself is removed, not its target.
 func (d *Disk) Remove(ctx context.Context, name string, seen Digest) error {
 	const op = "workspace.remove"
 	p, err := (&walk{op: op, disk: d, name: name, keepLink: true}).locate()

@@ -99,8 +99,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		switch {
 		case err == nil:
 			l, problems := parseLayer(source)
-			// A file whose denials cannot be read is as bad as one that cannot be read at
-			// all: the rest of it alone would allow more than the person meant.
+			// A file whose deny lists cannot be read counts as unreadable: the rest of it
+			// alone would allow more than the person meant.
 			if lost := l.denials(); l != nil && len(lost) == 0 {
 				last.good[source.File] = source
 				sources = append(sources, source)
@@ -110,7 +110,7 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 			}
 			why = problems
 		case errors.Is(err, fs.ErrNotExist) || fault.KindOf(err) == fault.NotFound:
-			// The person removed the file: what it said does not come back.
+			// The file was deleted, so its last content no longer counts.
 			delete(last.good, source.File)
 			return
 		default:
@@ -124,8 +124,8 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 			sources = append(sources, good)
 			return
 		}
-		// Nothing better is known. mergeSettings takes what can be read of it, and tells
-		// its problems.
+		// No earlier content is known: mergeSettings uses the readable parts and reports
+		// the problems.
 		if err == nil {
 			sources = append(sources, source)
 			return
@@ -139,7 +139,7 @@ func (last *LastSettings) Load(ctx context.Context, files SettingsFiles) *Settin
 		content, info, err := folder.ReadRegular(files.User, maxSettings)
 		source := exposable{SettingsSource: SettingsSource{Scope: settings.UserScope, File: files.User, Content: content}}
 		if err == nil {
-			// Info is of the file that was read, so no other one can have been judged in its place.
+			// info is of the opened file, so the file that is judged is the one that was read.
 			if why := Private(info); why != nil {
 				source.exposed = why.Error()
 			}

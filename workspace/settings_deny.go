@@ -29,7 +29,7 @@ func (l *layer) valuesAt(path []string) []*hujson.Value {
 		}
 		return nil
 	}
-	// Each section of the name counts, and each list in it.
+	// If tools is given twice, the lists of both count.
 	at := []*hujson.Value{&l.root}
 	for _, key := range path {
 		var next []*hujson.Value

@@ -140,7 +140,7 @@ func EditSettings(content []byte, path []string, value any) ([]byte, error) {
 	}
 	if value == nil {
 		before := root.Pack()
-		// Where nothing goes, the file keeps its bytes, a byte order mark included.
+		// Nothing was removed: return the file byte for byte, with its byte order mark.
 		if err = e.remove(&root, path); err == nil && bytes.Equal(before, root.Pack()) {
 			return content, nil
 		}

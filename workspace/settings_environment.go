@@ -46,7 +46,7 @@ func (k *settingKey) valueOf(text string) hujson.Value {
 	case kind == boolKind && text == "0":
 		text = "false"
 	}
-	// For a key that takes a text, true and 1 are words.
+	// true and 1 stay text for a key that takes a string.
 	if v, err := parseJSON([]byte(text)); err == nil && kind != textKind {
 		return v
 	}
@@ -60,7 +60,7 @@ func (k *settingKey) valueOf(text string) hujson.Value {
 // [fault.Invalid] for a value that the key does not take.
 func (s *Settings) Check(key string, raw []byte, scope settings.Scope) (any, error) {
 	const op = "workspace.checkSetting"
-	// To try a value is to set it, so it is set in a copy.
+	// set writes through the row, so try the value on a copy.
 	tried := s.Values
 	k := keyOf(&tried, key)
 	if k == nil {

@@ -213,7 +213,7 @@ func (d *settingsReader) object(object *hujson.Object, path []string) {
 		m := &object.Members[i]
 		name := memberName(m)
 		inner := append(slices.Clone(path), name)
-		// Merging has found fault with it already.
+		// mergeSettings has already reported it.
 		if d.scope == settings.ProjectScope && whyNotProject(inner) != "" {
 			continue
 		}

@@ -134,8 +134,8 @@ func afterComment(content []byte, i int) int {
 }
 
 // syntaxError takes the parser's error apart.
-// The parser has no type for it, so its words are read; where they name no place it is
-// the beginning.
+// hujson has no type for its errors, so the message is taken apart; one without a place
+// is at 1, 1.
 func syntaxError(err error) (line, column int, message string) {
 	text := err.Error()
 	if _, scanned := fmt.Sscanf(text, "hujson: line %d, column %d:", &line, &column); scanned != nil {
@@ -151,7 +151,7 @@ func lineColumn(content []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// lineColumn is that of an offset in the layer's own text, whose lines were found once.
+// lineColumn is the function lineColumn for the layer's content, whose lines were found once.
 func (l *layer) lineColumn(offset int) (line, column int) {
 	p, _ := l.lines.Position(min(offset, len(l.Content)), UTF8) // it is in the text
 	return int(p.Line) + 1, int(p.Character) + 1
@@ -325,7 +325,7 @@ func whyNotProject(path []string) string {
 			return reports
 		}
 	}
-	// A name that the person chose may be any of these words.
+	// A name that the person chose may be one of these words.
 	if named(path) {
 		return ""
 	}

@@ -52,7 +52,7 @@ var settingRows = sync.OnceValue(func() []SettingsRow {
 		}
 		rows = append(rows, r)
 	}
-	// The rule that restricts files also says what editors are told.
+	// Own comes from the rule that restricts files, so editors and loader agree.
 	for i := range rows {
 		rows[i].Own = ownOnly(strings.Split(rows[i].Key, "."))
 	}

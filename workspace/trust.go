@@ -68,7 +68,7 @@ func (t *Trust) Lookup(folder string) (bool, TrustRecord, error) {
 	if err != nil {
 		return false, TrustRecord{}, err
 	}
-	// With an error data has no records, so the answer below is no.
+	// On an error data is empty, so nothing is trusted.
 	data, err := t.load()
 	for dir := canonical; ; dir = filepath.Dir(dir) {
 		if r, ok := data.Folders[dir]; ok {
@@ -93,15 +93,13 @@ func (t *Trust) holds(dir string, r trustFolder) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// What the file cannot record, the device, is held from the first use of each
-	// decision on.
+	// The device is not recorded, so remember the directory at the first use of each decision.
 	first, ok := t.first[dir]
 	if !ok || !first.since.Equal(r.Since) || !first.recorded.same(r.identity) { // a new decision
 		t.first[dir] = firstUse{r.Since, r.identity, now}
 		return true
 	}
-	// was has the device, which the file does not record: it tells another disk that was
-	// mounted here.
+	// first.was includes the device, so a mount over the folder is noticed.
 	return first.was.same(now)
 }
 

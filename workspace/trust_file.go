@@ -198,7 +198,7 @@ func (f *recordFile[T]) change(ctx context.Context, change func(*T) error) error
 		return failed("%w", err)
 	}
 	defer unlock()
-	// Not from the cache: what load returns is shared, and change may alter what it gets.
+	// read and not load: the result of load is shared, and change may modify its argument.
 	data, _, err := f.read()
 	if errors.Is(err, errCorrupt) {
 		if err := setAside(f.file); err != nil {

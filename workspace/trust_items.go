@@ -119,7 +119,7 @@ func readSection(ctx context.Context, folder, kind, section string) []TrustItem 
 		return nil
 	}
 	var a Active
-	// Read as a project's, so that what a project may not set is no item.
+	// Read with project scope, so that keys which a project may not set are no items.
 	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: f.Bytes})
 	for _, raw := range s.Lookup(section) {
 		a.addSection(ctx, disk, kind, section, raw.JSON)
@@ -291,7 +291,7 @@ func commandsOf(value any) []string {
 func describe(ctx context.Context, disk *Disk, text *bytes.Buffer, name string) {
 	f, err := disk.Read(ctx, name, maxNamedFile)
 	if err != nil {
-		// Mostly it is too large: its size and time stand for what it has.
+		// It is usually too large: its size and time stand for its content.
 		if info, err := disk.root.Stat(name); err == nil {
 			fmt.Fprintf(text, "\nfile %s: %d bytes, of %s\n", name, info.Size(), info.ModTime().UTC())
 		}
@@ -350,7 +350,7 @@ func (t *Trust) keepTexts(data *trustFile, items []TrustItem) {
 		return
 	}
 	defer dir.Close()
-	// data has the change already, so what no record names any more goes.
+	// data already has the change, so texts that it no longer names are removed.
 	used := map[string]bool{}
 	for _, folder := range data.Folders {
 		for _, digest := range folder.Items {

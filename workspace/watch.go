@@ -337,8 +337,8 @@ func (w *Watcher) reset(dirs, files []string) {
 func (w *Watcher) look(hints hinted) (found bool) {
 	s := &w.state
 	w.arm(hints)
-	// Files that an event named and that were written right before they were seen: their
-	// stamp may not move though they changed.
+	// An event named these files, and they were written right before the last look: their
+	// stamp may be the same although they changed.
 	before := make(map[string]stamp)
 	for path := range hints.paths {
 		if old, ok := s.at(path); ok && old.fresh {

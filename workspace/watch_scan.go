@@ -198,7 +198,7 @@ func (s *watchState) scanDir(dir string, now time.Time) {
 			}
 			s.linked = s.linked || st.link
 			files[name] = sighting{st, look}
-		// It is there and cannot be looked at just now.
+		// The file exists but cannot be looked at just now: keep it as it was.
 		case err != nil && !gone(err) && there:
 			s.linked = s.linked || known.link
 			known.look = look

@@ -304,7 +304,7 @@ func putNew(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	switch {
 	case err == nil:
-		// The file has its name; at worst the other one stays beside it.
+		// At worst the temporary name stays beside the file.
 		_ = dir.Remove(temp)
 		return nil
 	case errors.Is(err, fs.ErrExist):
@@ -312,8 +312,7 @@ func putNew(dir *os.Root, temp, base string) error {
 	case !cannotLink(err):
 		return err
 	}
-	// Without hard links a rename has to do. It alone could replace a file, one that
-	// appears after this look.
+	// There are no hard links here, so rename: a file that appears after this look is replaced.
 	if _, err := dir.Lstat(base); err == nil {
 		return fmt.Errorf("%q: %w", base, fs.ErrExist)
 	}

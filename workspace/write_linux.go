@@ -41,13 +41,13 @@ func putUnnamed(dir *os.Root, base string, put putting) (done bool, err error) {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), int(d.Fd()), name, unix.AT_SYMLINK_FOLLOW)
 	}
 	if put.fresh {
-		// Linkat needs /proc, which may not be there: then the file is made under a name after all.
+		// Linkat needs /proc; without it, fall back to putNamed.
 		if err = link(base); err != nil && !errors.Is(err, fs.ErrExist) {
 			return false, nil
 		}
 		return true, err
 	}
-	// Linkat replaces no file, so the old one is replaced by a rename.
+	// Linkat cannot replace a file, so link under a temporary name and rename.
 	temp := tempPrefix + rand.Text() + tempSuffix
 	if link(temp) != nil {
 		return false, nil
