@@ -30,6 +30,8 @@ type Step struct {
 // TestAt has the cases; TestLinesLeadWhereTheTreeLeads holds that the lines and the tree
 // give the same path where both can.
 func (t *Tree) At(offset int) []Step {
+	// The closing line begins where Front ends, so that offset is on the line --- and not
+	// in the front-matter.
 	outside := offset < t.Front.Start || offset > t.Front.End || (t.Close != (Span{}) && offset == t.Close.Start)
 	if outside || (t.Open == (Span{}) && !t.whole) {
 		return nil
@@ -61,6 +63,7 @@ func within(v *Value, offset int, path []Step, text string) []Step {
 				return append(path, step)
 			}
 		}
+		// Where nothing is written the lines tell what may stand there.
 		if !item.Holds(offset) || item.Start == item.End {
 			continue
 		}
@@ -155,6 +158,7 @@ func (l *lineReader) line(at, end int) *after {
 	colon := looseColon(l.src[start:end])
 	value := start
 	if colon >= 0 && !l.continues(column) {
+		// Keys in this column and further in are complete.
 		l.close(column)
 		l.open = append(l.open, opened{step: Step{Key: trimQuotes(l.src[start : start+colon]), Index: -1,
 			Span: Span{start, start + colon}}, column: column})
@@ -162,6 +166,8 @@ func (l *lineReader) line(at, end int) *after {
 		for value < end && (l.src[value] == ' ' || l.src[value] == '\t') {
 			value++
 		}
+		// A line without a key goes on with the text above it, unless it stands behind a dash
+		// of its own line.
 	} else if colon < 0 && (len(l.open) == 0 || !l.onLine(at)) {
 		return nil
 	}
@@ -241,6 +247,7 @@ func (l *lineReader) path(more ...Step) []Step {
 	var path []Step
 	for _, o := range l.open {
 		step := o.step
+		// dash keeps the place of the dash there, for onLine.
 		if step.Index >= 0 {
 			step.Span = Span{}
 		}
@@ -265,6 +272,7 @@ func (l *lineReader) last(at, end int) []Step {
 		if start == end {
 			return l.empty(column)
 		}
+		// An offset in the indentation is about the text behind it.
 		l.offset = start
 	}
 	if l.src[start] == '#' {
@@ -275,6 +283,7 @@ func (l *lineReader) last(at, end int) []Step {
 	}
 	for dashed(l.src[start:end]) {
 		l.dash(start, column)
+		// An offset on the dash is about the entry behind it.
 		if l.offset == start {
 			l.offset++
 		}
@@ -302,6 +311,7 @@ func (l *lineReader) last(at, end int) []Step {
 	word = start + len(strings.TrimRight(withoutComment(l.src[start:word]), " \t"))
 	key := Step{Key: trimQuotes(l.src[start:word]), Index: -1, Span: Span{start, word}}
 	if colon < 0 || l.offset <= start+colon {
+		// Behind a lone word and a blank nothing can be typed that belongs to it.
 		if l.offset > word && colon < 0 {
 			return nil
 		}

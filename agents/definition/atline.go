@@ -39,11 +39,14 @@ func (l *lineReader) brackets(from, column int) *after {
 			}
 		}
 		if !atEnd && quote != 0 {
+			// A quote that is not closed ends with its line: text that is half typed must
+			// not swallow the rest.
 			if l.src[i] == quote || l.src[i] == '\n' {
 				quote = 0
 			}
 			continue
 		}
+		// The end ends an entry as a comma does.
 		c := byte(',')
 		if !atEnd {
 			c = l.src[i]
@@ -59,10 +62,12 @@ func (l *lineReader) brackets(from, column int) *after {
 		}
 		switch c {
 		case '"', '\'':
+			// An apostrophe inside a word begins no quote.
 			if before := l.src[i-1]; space(before) || strings.IndexByte("[{,:", before) >= 0 {
 				quote = c
 			}
 		case '[', '{':
+			// The offset lies before the inner brackets, so it is about what holds them.
 			if i > from && i >= l.offset {
 				return l.within(nest, i)
 			}
@@ -100,6 +105,7 @@ func (b *bracket) next(i int) {
 
 // colon takes what is before the colon at i as a key, if it may be one.
 func (b *bracket) colon(src string, i int) {
+	// A colon inside a word, as in a URL, ends no key.
 	if !b.beforeKey() || (i+1 < len(src) && !space(src[i+1]) && src[i+1] != '\r' &&
 		strings.IndexByte(",]}[{\"'", src[i+1]) < 0) {
 		return
@@ -130,6 +136,7 @@ func (l *lineReader) within(nest []bracket, end int) *after {
 			start++
 		}
 		stop := start + len(strings.TrimRight(l.src[start:max(start, end)], " \t\r\n"))
+		// The offset is in the blanks around the entry, where nothing is written.
 		if l.offset < start || l.offset > stop {
 			start, stop = l.offset, l.offset
 		}

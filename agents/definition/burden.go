@@ -52,6 +52,10 @@ func (s *source) tedious() (int, bool) {
 			if len(lines) > 0 {
 				from = lines[len(lines)-1].end
 			}
+			// The scanner looks at a text after | or > once for each empty line that ends
+			// it. A line that ends the document may end a text that begins anywhere
+			// before it; a line further out, one that begins behind the last line that is
+			// as far out.
 			switch {
 			case blank > 1 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...")):
 				spent += (blank - 1) * at
@@ -90,6 +94,7 @@ func (s *source) tedious() (int, bool) {
 
 // level is a mapping or a bracket that is open while tokens are counted.
 // path in burdens is the sum of the lengths of the keys that are open.
+// Columns are the parser's, in characters from 1; lengths are in bytes.
 type level struct {
 	column  int // of its keys
 	keys    int // that follow each other in this column
@@ -101,6 +106,8 @@ type level struct {
 // gets to see, and what there is too much of. The parser copies all that follows
 // in a mapping for each of its keys, and the keys that lead to a value for each
 // value.
+// spent counts the bytes that are copied: a pointer for each key so far, at every key of
+// a mapping, and half of the open path at each token.
 func burdens(tokens token.Tokens) (*token.Token, string) {
 	var open []level
 	count, spent, path, documents := 0, 0, 0, 0
@@ -159,6 +166,8 @@ func burdens(tokens token.Tokens) (*token.Token, string) {
 		last = i
 		count++
 		spent += path / 2
+		// Long keys are named as the cause where the open ones have more than 200 bytes
+		// on average.
 		switch {
 		case count > maxTokens:
 			return tk, fmt.Sprintf("The front-matter has more than %d parts", maxTokens)

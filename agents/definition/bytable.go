@@ -31,11 +31,13 @@ func (r *reader) byTable(v *node, path string) {
 // byRow checks one value by the row of its field.
 // Fields that have a reader of their own are not read by it.
 func (r *reader) byRow(f *Field, n *node) {
+	// Fields that are read by their rows have one type each.
 	switch f.Type[0] {
 	case "boolean":
 		var on bool
 		r.boolField(n, f.Path, &on)
 	case "integer":
+		// All integers of these fields are at least 1, and all numbers are from 0 to 1.
 		r.intField(n, f.Path, 1, math.MaxInt32)
 	case "number":
 		r.floatField(n, f.Path, 0, 1)

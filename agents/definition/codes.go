@@ -9,6 +9,7 @@ type Code struct {
 
 // Codes are the codes of all findings in agent files, settings and files of tests, in the order of
 // their reference page. A test holds them to those that the code uses. Do not change it.
+// [Problem.Fatal] says which of them keep an agent from running.
 var Codes = []Code{
 	{"agent/yaml", "The front-matter is no YAML, so nothing of it counts; the finding is where it cannot be read on."},
 	{"agent/yaml-repaired", "The YAML was wrong in a way that leaves no doubt; the file is read as if it were corrected."},

@@ -60,6 +60,23 @@
 //     all their codes.
 //   - tree.go, at.go, atline.go, fix.go, fixall.go, fixtype.go, fixrepair.go, splice.go:
 //     editing.
+//
+// # To add
+//
+// A field: a field of [Definition], a case in the method of its family (reader.aboutField,
+// partField, modelFields or limitField), and a row in fields_rows.go, from which editors
+// and the reference get it. TestAllFields and TestFieldsAreThoseThatAreRead hold the
+// reader and the table together; internal/cmd/referencedoc wants an example that shows
+// the field, and agents/exchange says what becomes of it in other tools' files.
+//
+// A name of another tool: a row in foreign.go. What it allows may be less than what the
+// other tool's does, and what it denies more; never the other way (TestTranslation). One
+// that a person may want to type is in nativetools.go as well.
+//
+// A finding: a row in codes.go, a message that says what is wrong and what to do, and the
+// smallest range that shows it. A code that keeps the agent from running is also in
+// [Problem.Fatal]. What can be fixed by an edit has a case in fixer.find and a row of
+// TestFixes; only an edit that says what the file says already is sure.
 package definition
 
 import (

@@ -40,6 +40,7 @@ func dialectOf(path string, root *node) Dialect {
 		return Copilot
 	case root.get("permission") != nil, tools != nil && switches(tools):
 		return OpenCode
+	// An unknown kind is a mistake in a file of ours.
 	case root.get("kind") != nil:
 		return Agentls
 	case root.get("max_turns") != nil, root.get("timeout_mins") != nil, root.get("mcp_servers") != nil:
@@ -198,6 +199,7 @@ func slug(name string) string {
 	}
 	s := b.String()
 	if len(s) > maxName {
+		// A cut at a dash leaves whole words, and nothing more has to go.
 		boundary := s[maxName] == '-'
 		s = s[:maxName]
 		if i := strings.LastIndexByte(s, '-'); i > maxName/2 && !boundary {

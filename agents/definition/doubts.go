@@ -24,6 +24,7 @@ func (r *reader) doubts() {
 // lacksServerTools reports mcp.servers where the list of tools has none of a server.
 func (r *reader) lacksServerTools() {
 	k, _ := r.keyOf("mcp")
+	// mcp.x.x stands for a tool of any server.
 	if k == nil || len(r.MCPServers) == 0 || !r.Tools.Given || slices.ContainsFunc(r.Tools.Allow, func(p string) bool {
 		return strings.HasPrefix(p, "mcp.") || MatchTool(p, "mcp.x.x")
 	}) {
@@ -92,6 +93,7 @@ func (r *reader) bothThinking() {
 	if budget == nil || level == nil || r.ThinkingBudget == nil || r.ThinkingLevel == "" {
 		return
 	}
+	// The finding is at the one that stands second.
 	k := budget
 	if level.start > k.start {
 		k = level
@@ -132,6 +134,7 @@ func (r *reader) outputText() {
 		return
 	}
 	properties := schema.get("properties")
+	// Any of these may allow fields that properties does not name.
 	for _, open := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "additionalProperties",
 		"patternProperties", "unevaluatedProperties", "dependentSchemas"} {
 		if n := schema.get(open); n != nil && !(n.kind == boolean && !n.truth) {

@@ -32,6 +32,7 @@ func (d *Definition) Expand(text string, values map[string]any) (string, error) 
 			break
 		}
 		i += next
+		// Without a name and a closing brace it is text.
 		end := placeholderEnd(text, i+2)
 		if end == i+2 || end == len(text) || text[end] != '}' {
 			i += 2
@@ -41,6 +42,7 @@ func (d *Definition) Expand(text string, values map[string]any) (string, error) 
 		literal := i > from && text[i-1] == '$'
 		value, ok := values[name]
 		switch {
+		// gemini-cli has no $${name}, and leaves what it does not know as it is.
 		case gemini && (literal || !isGemini(name) || !ok):
 			i = end + 1
 			continue

@@ -3,6 +3,11 @@ package definition
 // The quick reader: front-matter of the simple form that nearly every file has.
 // What it is not sure of it refuses, and the YAML parser reads it instead; what
 // it accepts it reads exactly as the YAML parser does (FuzzFastIsExact).
+//
+// It takes mappings and lists in lines, lists of scalars in brackets on one line, plain
+// and quoted scalars of one line, and comments. It refuses tabs, escapes, texts after | or
+// >, braces, anchors, aliases, tags, keys in quotes or with other signs, keys that are
+// there twice, and numbers in any but the plain decimal form.
 
 import "strings"
 
@@ -80,6 +85,7 @@ func (q *quick) read(src string, from, to int) (root node, ok bool) {
 		openNodes: q.openNodes[:0], nodes: q.nodes[:0], openKeys: q.openKeys[:0], keys: q.keys[:0],
 	}
 	q.advance()
+	// Front-matter that is no mapping at the margin is left to the parser.
 	if q.done || q.ind != 0 || q.src[q.start] == '-' || !light(src[from:to]) {
 		return node{}, false
 	}
@@ -172,6 +178,7 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 			return n, false
 		}
 		k := key{name: q.src[q.start:end], start: q.start, end: end}
+		// Few keys are compared one by one, which needs no memory.
 		if seen == nil {
 			for _, before := range q.openKeys[keys:] {
 				if before.name == k.name {
@@ -196,6 +203,7 @@ func (q *quick) mapping(ind, depth int) (n node, ok bool) {
 		if !ok {
 			return n, false
 		}
+		// entry found no text: the place of the value is behind the colon.
 		if v.kind == null && v.start == 0 {
 			v.start, v.end = end+1, end+1
 		}
@@ -256,6 +264,7 @@ func (q *quick) sequence(ind, depth int) (n node, ok bool) {
 		n.end = v.end
 	}
 	n.items = q.close(mark)
+	// A line further in, or a dash without a blank, may continue the list in another way.
 	if (!q.done && q.ind > ind) || (!q.done && q.ind == ind && q.src[q.start] == '-') {
 		return n, false
 	}
@@ -279,6 +288,7 @@ func (q *quick) scalar(from, ind int) (n node, ok bool) {
 	if end < q.end {
 		// Only a comment may follow.
 		rest := strings.TrimLeft(q.src[end:q.end], " ")
+		// A comment needs a blank before it.
 		if rest[0] != '#' || len(rest) == q.end-end {
 			return n, false
 		}
@@ -309,11 +319,13 @@ func (q *quick) single(from, to int, flow bool) (n node, end int, ok bool) {
 scan:
 	for i := range len(s) {
 		switch s[i] {
+		// In brackets a colon may begin a mapping, so it is refused there.
 		case ':':
 			if i+1 == len(s) || s[i+1] == ' ' || flow {
 				return n, 0, false
 			}
 		case '#':
+			// s[0] is no #: the switch above has refused that.
 			if s[i-1] == ' ' {
 				if flow {
 					return n, 0, false

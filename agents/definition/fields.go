@@ -87,6 +87,7 @@ func (r *reader) aboutField(k *key, v *node) bool {
 		r.scopeField(v)
 	case "version":
 		var version string
+		// Without quotes 1.0 is a number to YAML.
 		if r.Dialect == Agentls && v.kind == number {
 			r.suggest("agent/type", Error, v.start, v.end, versionOf(v.text),
 				"version must be a semantic version such as 1.0.0; a number is none.")
@@ -233,6 +234,7 @@ func (r *reader) limitField(k *key, v *node) bool {
 // again reports whether a field was given before under another key; the first
 // counts then, and a hint says so.
 // It must be called once for each key that is read, since it also notes the key.
+// A key that is there twice is not meant: the tree has only the first.
 func (r *reader) again(field string, k *key) bool {
 	for _, s := range r.seen {
 		if s.field == field && s.key != k.name {
@@ -311,6 +313,7 @@ func misspelt(name, known string) bool {
 	case 0:
 		return true
 	case 1:
+		// In a short word another letter makes another word, as in name and game.
 		replaced := len(name) == len(known) && !sameLetters(name, known)
 		return short > 4 || !replaced
 	case 2:

@@ -67,6 +67,7 @@ func indexFields() map[string]*Field {
 		f.Name = f.Path[strings.LastIndexByte(f.Path, '.')+1:]
 		index[f.Path] = f
 		for _, a := range f.Aliases {
+			// Where two fields have one alias the first row has it.
 			if _, taken := index[a]; !taken {
 				index[a] = f
 			}
@@ -91,6 +92,7 @@ func indexKeys() map[string][]string {
 		if i := strings.LastIndexByte(path, '.'); i >= 0 {
 			parent, name = path[:i], path[i+1:]
 		}
+		// Under * any key may stand, so there is none to suggest.
 		if name != "*" {
 			index[parent] = add(index[parent], name)
 		}

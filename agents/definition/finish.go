@@ -49,6 +49,8 @@ func (r *reader) finishName() {
 			r.at(opening, "agent/name", Error, "The name %s is reserved; give the agent another.", r.Name)
 		}
 	default:
+		// A name that is no string has a finding already. Lists and findings call the
+		// agent after its file.
 		if r.nameNode == nil || r.nameNode.kind == str {
 			r.at(opening, "agent/missing-field", Error, "The field name is missing; write name: with the agent's name.")
 		}
@@ -57,6 +59,7 @@ func (r *reader) finishName() {
 		r.NameRange = r.text.span(opening.start, opening.end)
 	}
 	if strings.TrimSpace(r.Title) == "" {
+		// Another tool shows the name as it is written, so that is the title.
 		if r.Title = titleOf(r.Name); r.Dialect != Agentls && written != "" && written != r.Name {
 			r.Title = written
 		}

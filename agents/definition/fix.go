@@ -46,6 +46,7 @@ func Apply(text string, edits []Edit) string {
 	var b strings.Builder
 	from := 0
 	for _, e := range edits {
+		// Where edits overlap all the same, the one behind begins where the one before it ends.
 		start := max(from, x.Offset(e.Range.Start))
 		b.WriteString(text[from:start])
 		b.WriteString(e.Text)
@@ -86,6 +87,7 @@ func Fixes(path, text string, p Problem) []Fix {
 func (t *Tree) Fixes(x *Index, path string, p Problem) []Fix {
 	f := &fixer{Tree: t, index: x, problem: p, stem: stem(path), eol: "\n"}
 	f.span = Span{x.Offset(p.Range.Start), x.Offset(p.Range.End)}
+	// The first line's end stands for all.
 	if end := lineEnd(t.Text, 0); end < len(t.Text) && t.Text[end] == '\r' {
 		f.eol = t.Text[end:nextLine(t.Text, end)]
 	}
@@ -164,6 +166,8 @@ func (f *fixer) rewriteName() {
 	if s := slug(f.text()); s != "" && !reservedName(s) && s != f.text() {
 		f.replace(s, false)
 	}
+	// In a file without a name the finding is at the opening line, where there is nothing
+	// to replace.
 	if s := slug(f.stem); s != "" && !reservedName(s) && validName(f.stem) && f.span != f.Open {
 		f.replace(s, false)
 	}
@@ -278,6 +282,7 @@ func (f *fixer) insert(name, value string, sure bool) {
 	fix := Fix{Title: "Add " + name + ": " + value, Sure: sure}
 	if v := f.Root.Get(name); v != nil {
 		if v.Kind == Null {
+			// From behind the colon, so that a null which is written out is replaced.
 			fix.Edits = []Edit{f.edit(Span{f.keyOf(v).End + 1, max(v.End, f.keyOf(v).End+1)}, " "+YAMLText(value))}
 			f.add(fix)
 		}
@@ -343,6 +348,7 @@ func (f *fixer) placeholder() {
 	if inputs := f.Root.Get("inputs"); inputs != nil && len(inputs.Keys) > 0 {
 		first := inputs.Keys[0].Start
 		line := f.lineStart(first)
+		// In braces another input would need a comma, and is not offered.
 		if indent := f.Text[line:first]; indent != "" && strings.Trim(indent, " ") == "" {
 			f.add(Fix{Title: "Add the input " + name, Edits: []Edit{f.edit(Span{line, line},
 				indent+name+": {type: string, required: true}"+f.eol)}})
@@ -417,6 +423,7 @@ func (f *fixer) close() {
 		at = nextLine(f.Text, end)
 	}
 	text := "---" + f.eol
+	// The last line of the file may lack its end.
 	if at == len(f.Text) && !strings.HasSuffix(f.Text, "\n") && !strings.HasSuffix(f.Text, "\r") {
 		text = f.eol + text
 	}

@@ -25,6 +25,7 @@ func FixAll(src Source) string {
 			break
 		}
 		next, after := apply(src, text, d, fixes, &tries)
+		// Every fix that is left would do harm, or no tries are left.
 		if next == text {
 			break
 		}

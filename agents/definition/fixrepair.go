@@ -21,12 +21,14 @@ func (f *fixer) repair() {
 		fix.Title = "Write spaces"
 	}
 	switch inner, smart := typographic(old); {
+	// Before the front-matter only a byte order mark and empty lines are repaired.
 	case f.span.End <= f.Open.Start && (strings.TrimSpace(old) == "" || old == "\ufeff"):
 		fix.Title, fix.Edits = "Remove it", []Edit{f.edit(f.span, "")}
 	case hexColor(old):
 		fix.Edits = []Edit{f.edit(f.span, `"`+old+`"`)}
 	default:
 		all := f.splices()
+		// The first splice whose lines end behind the finding's beginning.
 		i, _ := slices.BinarySearchFunc(all, f.span.Start, func(s splice, at int) int { return s.changes.End - at - 1 })
 		if i < len(all) && all[i].changes.Start <= f.span.Start && f.span.End <= all[i].changes.End {
 			fix.Edits = []Edit{f.edit(all[i].Span, strings.ReplaceAll(all[i].text, "\n", f.eol))}

@@ -24,6 +24,7 @@ func (f *fixer) reshape() {
 		}
 		f.add(Fix{Title: "Write it as " + written, Edits: []Edit{f.edit(f.span, written)}})
 	case strings.Contains(m, " must be a list of strings") && strings.Contains(m, ", not a string"):
+		// Inside brackets these signs would mean something.
 		if old[0] != '"' && old[0] != '\'' && strings.ContainsAny(old, "[]{}:#") {
 			old = yamlQuoted(old)
 		}

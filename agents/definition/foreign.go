@@ -7,12 +7,14 @@ import "strings"
 // foreign is what another tool's name for a tool becomes: what it allows, and
 // what it denies, which is more: each of our tools that can do what the denied
 // one can. Both empty: known, without a counterpart here.
+// So a row that is not exact gives the agent less, in a list of either kind.
 type foreign struct {
 	allow []string
 	deny  []string
 }
 
 // sets are the tools that several names below stand for.
+// Rows are parts of these slices, so nobody may change them.
 var (
 	reads     = []string{"read_file", "read_many_files", "ls"}
 	searches  = []string{"grep", "glob", "ls"}
@@ -165,6 +167,7 @@ func foreignTool(name string) (foreign, bool) {
 }
 
 // translation is what one entry of another dialect's list becomes.
+// known is false for a name in no table. The slices may belong to the tables.
 type translation struct {
 	foreign
 	server  string   // the MCP server that the entry names, or ""
@@ -186,6 +189,7 @@ func translate(name string, dialect Dialect, declared []string) translation {
 	if i := strings.IndexByte(name, '('); i > 0 && strings.HasSuffix(name, ")") {
 		return translateLimited(name[:i], name[i+1:len(name)-1])
 	}
+	// Names of server tools are told by their form, so they come before all tables.
 	if server, tool, ok := mcpTool(name, dialect, declared); ok {
 		canonical := "mcp." + server + "." + tool
 		return translation{foreign: foreign{[]string{canonical}, []string{canonical}}, server: server, known: true}
@@ -196,6 +200,7 @@ func translate(name string, dialect Dialect, declared []string) translation {
 			return translation{foreign: f, known: true}
 		}
 		if set, ok := strings.CutSuffix(lower, "/*"); ok {
+			// edit/* is all of the set edit, which may have its row among the names of all tools.
 			lower = set
 			if f, ok := copilotTools[set]; ok {
 				return translation{foreign: f, known: true}
@@ -208,6 +213,7 @@ func translate(name string, dialect Dialect, declared []string) translation {
 			return translation{foreign: foreign{[]string{canonical}, []string{canonical}}, known: true}
 		}
 	}
+	// Before our own names: to deny edit there takes more than our edit_file.
 	if f, ok := foreignTools[lower]; ok {
 		return translation{foreign: f, known: true}
 	}

@@ -25,6 +25,7 @@ func (r *reader) foreignField(k *key, v *node) bool {
 	case "agents":
 		// Copilot: the agents that this one may call.
 		r.subagentsField(v, k.name)
+	// Neither routing nor another agent may start it then.
 	case "disable-model-invocation", "disableModelInvocation":
 		// Only a person may start it.
 		off := false
@@ -53,6 +54,7 @@ func (r *reader) foreignField(k *key, v *node) bool {
 			r.authority(k, fmt.Sprintf("isolation: %s keeps its changes apart from the workspace", v.text))
 		}
 	case "sandbox", "sandbox_mode", "sandboxMode":
+		// false asks for no wall, which restricts nothing.
 		if v.kind != null && !(v.kind == boolean && !v.truth) {
 			r.authority(k, k.name+" limits what its commands can reach")
 		}
@@ -225,6 +227,7 @@ func (r *reader) rule(name listed, v *node, verdict string) {
 		r.deny(name)
 		return
 	}
+	// As for deny, all that can do what the tool does: none of it may get by without a question.
 	for _, canonical := range t.foreign.deny {
 		r.Confirmation.Require = add(r.Confirmation.Require, canonical)
 	}

@@ -35,6 +35,7 @@ func (r *reader) graphField(v *node) {
 		return
 	}
 	g := &Graph{Plan: &graph.Plan{}}
+	// The zero place is the graph as a whole.
 	places := map[graph.Place]*node{{}: v}
 	fine := true
 	for i := range v.keys {
@@ -61,6 +62,7 @@ func (r *reader) graphField(v *node) {
 	}
 	for _, f := range g.Check() {
 		at := places[f.At]
+		// A finding about a field that the file does not have stands at its node, edge or key.
 		for field := f.At.Field; at == nil && field != ""; field = "" {
 			at = places[graph.Place{Part: f.At.Part, Index: f.At.Index}]
 		}
@@ -102,6 +104,7 @@ func (r *reader) entries(v *node, field string, most int, entry func(i int, v *n
 	}
 	fine := true
 	for i := range v.items {
+		// An empty entry has no finding by shape, so its kind is looked at as well.
 		if fine = r.shape(&v.items[i], "An entry of "+field, mapping) && v.items[i].kind == mapping && fine; fine {
 			entry(i, &v.items[i])
 		}
@@ -120,6 +123,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 		kinds := 0
 		place := func(field string, v *node) { places[graph.Place{Part: "nodes", Index: i, Field: field}] = v }
 		place("", v)
+		// Until a name is read, findings about it stand at the whole entry.
 		place("name", v)
 		for j := range v.keys {
 			k, item := &v.keys[j], &v.items[j]
@@ -135,6 +139,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 				switch {
 				case k.name == "human" && item.kind == boolean && item.truth: // asks what the input says
 				case !r.stringField(item, "graph.nodes."+k.name, &n.Of):
+					// An empty value is told below, as a node that does not say what it runs.
 					fine = fine && item.kind == null
 				case k.name == "tool":
 					r.graphTool(item, &n.Of)
@@ -150,6 +155,7 @@ func (r *reader) graphNodes(g *Graph, v *node, places map[graph.Place]*node) boo
 				r.unknown(k, "graph.nodes.", "graph.nodes[]")
 			}
 		}
+		// One finding for a node: the first of what keeps it from being run.
 		switch {
 		case n.Name == "":
 			fine = false

@@ -68,6 +68,7 @@ func (r *reader) guardrailsField(v *node) {
 // leaving it out would let everything pass. Names that are there twice get a number.
 func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string) {
 	g := Guard{Range: r.text.span(v.start, v.end), Policy: Reject}
+	// Before the other keys, since the validator custom is looked up by the name.
 	if n := v.get("name"); n != nil && n.kind == str {
 		g.Name = n.text
 	}
@@ -128,6 +129,7 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 		r.at(v.get("mode"), "agent/validator", Warning,
 			"mode: parallel is for checks of the input and has no effect on the guard %s; write on: input, or remove it.", g.Name)
 	}
+	// Results name guards, so each has a name of its own.
 	for n, name := 2, g.Name; slices.ContainsFunc(r.Guards,
 		func(other Guard) bool { return other.Name == g.Name }); n++ {
 		g.Name = fmt.Sprintf("%s-%d", name, n)

@@ -114,6 +114,7 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		severity = Hint
 	}
 	server, tool, _ := strings.Cut(rest, ".")
+	// A glob over servers may match one that is configured later.
 	if strings.ContainsAny(server, "*?") {
 		return
 	}
@@ -157,6 +158,7 @@ func (r *reader) condition(v *node, text string, names ...string) bool {
 	if r.source.Installed.Expression == nil || v == nil {
 		return true
 	}
+	// Editors ask while somebody types, so a file's conditions share one limit with its patterns.
 	if r.spent > pattern.PerFile {
 		if !r.crowded {
 			r.at(v, "agent/expression", Error,

@@ -42,6 +42,7 @@ func (r *reader) memoryField(v *node) {
 	enabled := v.get("enabled")
 	on := enabled != nil && enabled.kind == boolean && enabled.truth
 	if long := v.get("long_term"); long != nil && long.kind == mapping {
+		// Who describes a long-term memory has it, unless enabled says otherwise.
 		on = on || enabled == nil || enabled.kind == null
 		switch backend := textOf(long, "backend"); backend {
 		case "filesystem":
@@ -81,6 +82,7 @@ func (r *reader) readMemory(m *Memory, v *node, path string) {
 		r.at(n, "agent/type", Error, "%sindex_name must have %d characters or less.", path, maxIndex)
 	}
 	for name, to := range map[string]*int{"dimension": &m.Dimension, "top_k": &m.TopK} {
+		// A value of another type has a finding by its row.
 		n := v.get(name)
 		if n == nil || n.kind != number || !n.integral() || n.num < 1 {
 			continue

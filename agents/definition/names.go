@@ -60,6 +60,7 @@ func (r *reader) given(k *key, under, meant string) bool {
 			name = under + "." + name
 		}
 		f, _ := FieldAt(name)
+		// The row itself, so that two spellings of one field are equal.
 		return fieldIndex[f.Path]
 	}
 	holder := r.root.holderOf(k)

@@ -42,6 +42,7 @@ func NativeTools(d Dialect) []string {
 // since the list was written for us.
 func (r *reader) foreignUnknown(name listed, outcome string) {
 	var names []string
+	// The list is made only while a guess is left.
 	if r.guesses < maxGuesses {
 		names = NativeTools(r.Dialect)
 		for _, t := range toolNames {
@@ -84,6 +85,7 @@ func respell(entry, part, meant string, last bool) string {
 		return ""
 	}
 	from := 0
+	// Behind the prefix, in case the part is also in it.
 	for _, prefix := range []string{"mcp__", "mcp_", "mcp."} {
 		if rest, ok := strings.CutPrefix(entry, prefix); ok && strings.Contains(rest, part) {
 			from = len(prefix)

@@ -5,6 +5,7 @@ package definition
 import "math"
 
 // kind is the type of a YAML node.
+// The zero kind is null: a node of which nothing was read is an empty value.
 type kind uint8
 
 const (
@@ -36,6 +37,7 @@ type node struct {
 }
 
 // key is a mapping's key.
+// Its place includes quotes.
 type key struct {
 	// Without quotes.
 	name       string
@@ -152,6 +154,7 @@ func resolveNumber(n *node) bool {
 	if digits > 15 || dot == len(s)-1 || (s[0] == '0' && len(s) > 1 && dot != 1) {
 		return false
 	}
+	// Both are whole and exact as float64, so the quotient is what strconv would give.
 	n.kind, n.num, n.whole = number, value/scale, dot < 0
 	return true
 }

@@ -118,6 +118,8 @@ type seenLike struct{ field, key string }
 // The order is that of what can be trusted: size, bytes, the lines ---, YAML, fields.
 // Where one fails the definition is named after its file and has nothing else. FuzzParse looks for panics.
 func Parse(src Source) *Definition {
+	// Before anything can fail: the registry tells versions of a file apart by it, also
+	// of one that cannot be read.
 	sum := sha256.Sum256(src.Data)
 	var digest [2 * sha256.Size]byte
 	hex.Encode(digest[:], sum[:])
@@ -232,6 +234,7 @@ func (r *reader) sort() {
 		return int(a.Range.Start.Character) - int(b.Range.Start.Character)
 	})
 	if len(r.problems) > 0 {
+		// r.problems belongs to the Scratch.
 		r.Problems = slices.Clone(r.problems)
 	}
 }
@@ -335,8 +338,10 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 	if root, ok := r.quick.read(r.text.src, from, to); ok {
 		return root, true
 	}
+	// The parser sees \n alone; plain leads its places back to the file.
 	plain := plainSource(r.text.src, from, to)
 	root, findings := plain.read()
+	// Only a text that could not be parsed is repaired.
 	if len(findings) > 0 && findings[0].code == "agent/yaml" {
 		if fixed, changes := repair(r.text.src, from, to); fixed != nil {
 			again, others := r.readRepaired(fixed)
@@ -348,6 +353,7 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 	repairs := 0
 	for _, f := range findings {
 		severity := Error
+		// Each line may be repaired, and a few findings say it.
 		if f.code == "agent/yaml-repaired" {
 			if repairs++; repairs > maxFeatures {
 				continue
@@ -363,6 +369,7 @@ func (r *reader) readYAML(from, to int) (node, bool) {
 	case mapping:
 		return root, true
 	case null:
+		// The value was a feature that is not allowed, which is reported.
 		if len(findings) > 0 {
 			return node{}, false
 		}
@@ -384,6 +391,7 @@ func (r *reader) readRepaired(fixed *source) (node, []finding) {
 }
 
 // stem returns a file's name without .md, and without the .agent before it.
+// Copilot's files are called NAME.agent.md.
 func stem(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".md"), ".agent")
 }

@@ -67,6 +67,7 @@ func (s *source) columnAt(at *token.Position) int {
 	if line+1 < len(s.lines) {
 		end = s.lines[line+1]
 	}
+	// From the start of the line where that is nearer than the place before.
 	if s.line != line || column < s.column/2 {
 		s.line, s.column, s.place = line, 0, s.lines[line]
 	}
@@ -109,11 +110,14 @@ func (s *source) find(tk *token.Token) int {
 	if n+1 < len(s.lines) {
 		end = s.lines[n+1] - 1
 	}
+	// First the whole of a plain text, at the parser's column or off by the blanks at the
+	// line's end.
 	if head != "'" && head != `"` {
 		if at, ok := plainAt(s.text[line:end], tk.Value, min(s.columnAt(tk.Position), end)-line); ok {
 			return line + at
 		}
 	}
+	// Then all words of a text that does not stand at that place.
 	if head != tk.Value && head != "'" && head != `"` && !strings.HasPrefix(s.text[off:], tk.Value) {
 		if i := strings.LastIndex(s.text[line:end], tk.Value); i >= 0 {
 			return line + i
@@ -126,6 +130,7 @@ func (s *source) find(tk *token.Token) int {
 		strings.HasPrefix(strings.ReplaceAll(near, "\t", ""), tk.Value) {
 		return off // the parser leaves the tabs of a key out
 	}
+	// Last, its first word: the nearest before the parser's column, else the first in the line.
 	if i := strings.LastIndex(s.text[line:min(end, max(line, off+len(head)))], head); i >= 0 {
 		return line + i
 	}

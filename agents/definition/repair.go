@@ -4,6 +4,11 @@ package definition
 // (agent/yaml-repaired): public agent files have unquoted colons, tabs and
 // typographic quotes. The repaired text is parsed; each of its bytes knows its
 // place in the file.
+//
+// Repaired are tabs in the indentation, a text that needs quotes and has none, quotes
+// inside of quotes, typographic quotes, and a text of several lines without quotes or |.
+// Not repaired is what may be a key that somebody is typing, since it would become a part
+// of the text above it and be gone (TestUnfinishedIsNotRepaired).
 
 import (
 	"strings"
@@ -33,6 +38,7 @@ func repair(src string, from, to int) (*source, []finding) {
 	if len(m.changes) == 0 {
 		return nil, nil
 	}
+	// One more, for the end of the text.
 	m.at = append(m.at, to)
 	text := string(m.out)
 	return &source{text: text, lines: lineStarts(text), at: m.at}, m.changes
@@ -109,6 +115,7 @@ func (m *repairer) line(at int) int {
 	if value == end {
 		return m.newline(end)
 	}
+	// One space stands for all blanks behind the colon.
 	m.put(value-1, ' ')
 	return m.value(value, end, i-at, i == at)
 }
@@ -142,6 +149,7 @@ func (m *repairer) value(from, end, column int, top bool) int {
 	v := m.src[from:trimmed]
 	switch v[0] {
 	case '|', '>':
+		// Nothing but the signs of a header may follow | and >.
 		if strings.Trim(strings.SplitN(v[1:], " ", 2)[0], "+-123456789") == "" {
 			return m.literal(from, end, column)
 		}
@@ -149,6 +157,7 @@ func (m *repairer) value(from, end, column int, top bool) int {
 	case '"', '\'':
 		return m.repairQuoted(from, trimmed, end)
 	case '[', '{':
+		// A list or an object with text behind it was meant as a text.
 		if close := closing(v); close > 0 && close+1 < len(v) &&
 			!strings.HasPrefix(strings.TrimLeft(v[close+1:], " \t"), "#") {
 			return m.requote(from, trimmed, end, "A text that begins with a bracket needs quotes.")
@@ -156,6 +165,7 @@ func (m *repairer) value(from, end, column int, top bool) int {
 	case '@', '`', '%', ',', ']', '}':
 		return m.requote(from, trimmed, end, "A text that begins with this character needs quotes.")
 	case '*':
+		// The name of an alias follows the star directly.
 		if strings.HasPrefix(v, "**") || strings.HasPrefix(v, "* ") {
 			return m.requote(from, trimmed, end, "A text that begins with * needs quotes.")
 		}
@@ -264,6 +274,7 @@ func quoteEnd(s string) int {
 // YAML would not read as a text; a value that it reads as it is meant stays as it
 // is.
 func (m *repairer) plain(from, trimmed, end int, top bool) int {
+	// Typographic quotes stand for straight ones, whatever is inside.
 	if inner, ok := typographic(m.src[from:trimmed]); ok {
 		m.change(from, trimmed, "YAML takes typographic quotes for a part of the text; write straight ones.")
 		m.puts(from, `"`)
@@ -276,6 +287,7 @@ func (m *repairer) plain(from, trimmed, end int, top bool) int {
 		last, flush = m.follows(end)
 	}
 	v := m.src[from:trimmed]
+	// On one line only a colon makes trouble, and a comment is no part of the text.
 	if last == end {
 		if cut := strings.Index(v, " #"); cut >= 0 {
 			trimmed = from + len(strings.TrimRight(v[:cut], " \t"))
@@ -293,6 +305,7 @@ func (m *repairer) plain(from, trimmed, end int, top bool) int {
 		return m.newline(end)
 	}
 	whole := strings.TrimRight(m.src[from:last], " \t\r\n")
+	// Lines further in are valid as they are, unless a colon makes a key of one.
 	if !flush && !colons(whole) && !strings.Contains(whole, ":\n") && !strings.Contains(whole, ":\r") {
 		m.copy(from, end)
 		return m.newline(end)
@@ -304,6 +317,7 @@ func (m *repairer) plain(from, trimmed, end int, top bool) int {
 		if next >= from+len(whole) {
 			break
 		}
+		// Text at the margin keeps its line ends; text further in is folded, as YAML folds it.
 		if flush {
 			m.puts(stop, `\n`)
 		} else {

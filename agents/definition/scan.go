@@ -165,6 +165,7 @@ func (r *reader) checkHiddenText() {
 	for i := 0; i < len(s) && told < maxRepeats; {
 		if s[i] < 0x80 {
 			i++
+			// data has the bytes of s, of which eight can be read at once.
 			for i+8 <= len(data) && binary.LittleEndian.Uint64(data[i:])&0x8080808080808080 == 0 {
 				i += 8
 			}
@@ -230,6 +231,7 @@ func flagTags(s string, i int) int {
 	if !strings.HasSuffix(s[:i], "\U0001F3F4") {
 		return 0
 	}
+	// Up to six tags and the one that ends them, each of four bytes.
 	for n := 0; n < 7*4; n += 4 {
 		c, _ := utf8.DecodeRuneInString(s[i+n:])
 		switch {

@@ -154,6 +154,7 @@ func (p *parts) fits(field string) bool {
 		what, do = "has many references to what is not under $defs", "put what they lead to there"
 	case len(p.refs)*(p.ids+1) > maxLinks, p.anchors > maxAnchors, p.ids > maxAnchors:
 		what, do = "has many references, or many parts with an $id or anchor", "refer to fewer, without these"
+	// Patterns and conditions outside of schemas end at one PerFile; schemas count on top of them.
 	case p.r.spent > 2*pattern.PerFile:
 		p.r.at(p.root, "agent/schema", Error,
 			"The patterns, conditions and schemas up to the end of %s are more than can be checked quickly; write fewer that differ, or shorter ones.", field)
@@ -173,6 +174,7 @@ func (p *parts) links(v *node) {
 		n := &v.items[i]
 		if v.kind == mapping && n.kind == str {
 			switch v.keys[i].name {
+			// A reference to the root or into $defs leads to what is counted as a schema anyway.
 			case "$ref", "$dynamicRef", "$recursiveRef":
 				if !p.refs[n.text] && !plainRef.MatchString(n.text) {
 					p.anywhere = true
@@ -180,6 +182,8 @@ func (p *parts) links(v *node) {
 				}
 				p.refs[n.text] = true
 			case "$id", "id":
+				// The root's own $id names the whole and adds no place that could be
+				// referred to.
 				if v != p.root {
 					p.ids++
 					p.anywhere = true
@@ -205,6 +209,7 @@ func (p *parts) add(v *node, in inside, pointer int) bool {
 		p.pointers += pointer
 	}
 	for i := range v.items {
+		// A slash and up to four digits, of an index.
 		n, below, step := &v.items[i], in, 5
 		if v.kind == mapping {
 			name := v.keys[i].name
@@ -249,6 +254,7 @@ func (p *parts) pattern(text string, at *node, in inside) bool {
 		p.r.spent += known.size.Parse
 		p.patterns[text] = known
 	}
+	// In a value the word pattern may stand for anything.
 	if bad := known.bad; bad != nil && !(bad.NoPattern && in != aSchema) {
 		p.r.at(at, "agent/schema", Error, "The pattern %s; %s.", bad.What, bad.Do)
 		return false
@@ -289,6 +295,7 @@ func (unmatched) MatchString(string) bool { return false }
 // compile compiles a schema as draft 2020-12, with patterns in the place of its own.
 //
 // A panic of the library is an error.
+// It reads nothing but the document.
 func compile(document any, patterns jsonschema.RegexpEngine) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -36,6 +36,7 @@ func splices(src string, front Span) []splice {
 				s.Start++
 				s.text = s.text[1:]
 			}
+			// The repairer ends lines with \n; the file keeps its own line ends.
 			if text, ok := strings.CutSuffix(s.text, "\n"); ok {
 				s.End, s.text = s.Start+len(strings.TrimRight(src[s.Start:s.End], "\r\n")), text
 			}
@@ -122,6 +123,7 @@ func (f *fixer) withoutEntry(list *Value, i int) (Edit, bool) {
 	if len(list.Items) > 1 {
 		return f.edit(Span{start, nextLine(f.Text, lineEnd(f.Text, item.End))}, ""), true
 	}
+	// Comments between the key and the entry would go with it.
 	key := f.keyOf(list)
 	if key == (Span{}) || strings.Contains(f.Text[key.End+1:list.End], "#") {
 		return Edit{}, false

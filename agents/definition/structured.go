@@ -79,6 +79,7 @@ func (r *reader) handoff(v *node) {
 		r.at(v, "agent/type", Error, "A handoff needs to: the agent that it passes to.")
 		return
 	}
+	// An unknown word in when is a condition, as other tools write it there.
 	switch h.When {
 	case "manual", "auto":
 	case "conditional":
@@ -98,6 +99,7 @@ func (r *reader) handoff(v *node) {
 		h.When = "conditional"
 	}
 	if h.When == "conditional" || (h.When == "auto" && h.Condition != "") {
+		// The condition stands in when itself.
 		if condition == nil {
 			condition = when
 		}
@@ -305,6 +307,7 @@ func (r *reader) inputsField(v *node) {
 	if !r.shape(v, "inputs", mapping) {
 		return
 	}
+	// From here on a placeholder without an input is an error.
 	r.inputs = make(map[string]bool, len(v.keys))
 	var properties strings.Builder
 	required := []string{}
@@ -325,6 +328,7 @@ func (r *reader) inputsField(v *node) {
 		}
 	}
 	names, _ := json.Marshal(required)
+	// A caller's misspelt input is refused and not passed over.
 	r.Inputs = json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` +
 		string(names) + `,"additionalProperties":false}`)
 }

@@ -50,6 +50,7 @@ func (t *text) position(off int) Position {
 	if len(t.lines) == 0 {
 		t.lines = append(t.lines, 0)
 	}
+	// Lines are found as far as they are asked for: a file without findings needs none.
 	for last := t.lines[len(t.lines)-1]; last <= off; {
 		end := lineEnd(t.src, last)
 		if end == len(t.src) {

@@ -60,6 +60,8 @@ func (r *reader) ourTools(v *node) {
 				outcome += ", so the agent has no tools"
 			}
 			for _, name := range names {
+				// An unknown name gives nothing, whatever tool of that name a server may
+				// bring one day.
 				if canonical, ok := r.ourTool(name, outcome, false); ok {
 					r.checkServerTool(canonical, name)
 					r.Tools.Allow = add(r.Tools.Allow, canonical)
@@ -138,6 +140,7 @@ func (r *reader) ourTool(name listed, outcome string, kept bool) (string, bool) 
 // It waits for the other keys (late), as the file's own servers decide what mcp_a_b means.
 func (r *reader) allowForeign(v *node) {
 	r.Tools.Given = true
+	// Each message says it, since the loss of the last tool is what the author has to see.
 	names, outcome := r.words(v, "tools"), "left out"
 	if !slices.ContainsFunc(names, func(name listed) bool {
 		return len(translate(name.name, r.Dialect,
@@ -231,6 +234,7 @@ func (r *reader) switchTools(v *node) {
 	if star := v.get("*"); star != nil && star.kind == boolean {
 		all = star.truth
 	}
+	// Where the default is on, switches can only deny.
 	r.Tools.Given = r.Tools.Given || !all
 	for i := range v.keys {
 		k, n := &v.keys[i], &v.items[i]
@@ -303,6 +307,7 @@ func (r *reader) subagentsField(v *node, field string) {
 	for _, name := range r.Subagents {
 		seen[name] = true
 	}
+	// Of a name that is there twice the first place counts.
 	at := make(map[string]Range)
 	for _, name := range r.namesOrAll(v, field, func(name listed) {
 		if _, known := at[name.name]; !known {
@@ -329,6 +334,7 @@ func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 		return []string{"*"}
 	}
 	var names []string
+	// In files of ours commas make no list.
 	if r.Dialect == Agentls && v.kind == str {
 		r.reportType(v, field, "a list of strings or *")
 		return nil
@@ -384,6 +390,7 @@ func (r *reader) subagentsAndServers() {
 			r.MCPServers = add(r.MCPServers, s)
 		}
 	}
+	// A file that may delegate and names nobody may delegate to all.
 	if r.spawn && !r.limited {
 		r.Subagents = []string{"*"}
 	}
@@ -408,6 +415,7 @@ func (r *reader) onlySafe() {
 
 // conflicts reports tools that are allowed and denied.
 func (r *reader) conflicts() {
+	// No honest file has so many of both, and each is compared with each.
 	if len(r.allowed) == 0 || len(r.denied) == 0 || len(r.allowed)*len(r.denied) > math.MaxUint16 {
 		return
 	}

@@ -82,6 +82,7 @@ func ReadTree(path, text string) (*Tree, bool) {
 	}
 	r := begin(Source{Path: path})
 	r.text.src = text
+	// Its findings are for Parse; here only whether the text can be read counts.
 	sound := r.checkBytes()
 	from, to, closed := r.split()
 	t.Open = spanOf(r.open)
@@ -97,6 +98,7 @@ func ReadTree(path, text string) (*Tree, bool) {
 		return t, false
 	}
 	if !sound || !closed || to-from > MaxFrontMatter {
+		// Keys that cannot be read say nothing, so the path alone decides.
 		t.Dialect = dialectOf(path, &node{kind: mapping})
 		return t, false
 	}
@@ -123,6 +125,8 @@ func ReadYAML(text string) (*Tree, *Problem) {
 	t.splices = func() []splice { return nil }
 	root, findings := plainSource(text, 0, len(text)).read()
 	for _, f := range findings {
+		// A feature leaves a tree in which its value is Null, unless nothing could be
+		// read at all.
 		if f.code != "agent/yaml-feature" || root.kind == null {
 			return t, &Problem{
 				Range: NewIndex(text).Range(Span{f.start, f.end}), Code: f.code, Severity: Error,

@@ -1,6 +1,9 @@
 package definition
 
 // Typed values of nodes; what has another type is agent/type at the value.
+//
+// For all of them an empty value is as if the field were not there, and a value that is
+// wrong is a finding and leaves what was there before, which is the default.
 
 import (
 	"fmt"
@@ -12,6 +15,7 @@ import (
 // trimSmartQuotes takes typographic quotes around a plain text for quotes.
 // It changes the node and leaves a warning; the fix writes straight quotes.
 func (r *reader) trimSmartQuotes(v *node) {
+	// Each of these quotes takes three bytes, of which the first is 0xE2.
 	if v.kind != str || !v.plain || len(v.text) < 6 || v.text[0] != 0xE2 {
 		return
 	}
@@ -154,6 +158,7 @@ func (r *reader) durationField(v *node, field string) (time.Duration, bool) {
 	case null:
 		return 0, false
 	case number:
+		// More seconds would overflow, and are refused below in any case.
 		d = time.Duration(min(math.Abs(v.num), 1e9) * float64(time.Second))
 		if v.num < 0 {
 			d = -d

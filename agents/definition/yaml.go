@@ -266,6 +266,7 @@ func (c *converter) mapping(values []*ast.MappingValueNode, f flow, depth int) n
 			c.feature(off, off+1, "Keys with ? are not allowed in front-matter; write key: value.")
 			continue
 		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			// It reports the feature; the key itself has no name that could be read.
 			c.convert(k, 0, depth)
 			continue
 		case ast.ScalarNode:
@@ -282,6 +283,7 @@ func (c *converter) mapping(values []*ast.MappingValueNode, f flow, depth int) n
 		seen[k.name] = true
 		column := off - c.lines[searchLine(c.lines, off)]
 		var value node
+		// The parser makes a null of a value that is missing.
 		if _, isNull := v.Value.(*ast.NullNode); isNull && (v.Value.GetToken().Origin == "" || !c.written(v.Value)) {
 			value = node{start: c.file(c.colon(end)), end: c.file(c.colon(end))}
 		} else {
