@@ -302,6 +302,7 @@ func fileSnippet(text, name string) string {
 	at := 0
 	for i, key := range []string{"name", "title"} {
 		v := tree.Root.Get(key)
+		// Stops are numbered in the order of the text, so a title above the name stays as it is.
 		if v == nil || v.Kind != definition.String || v.Start < at {
 			continue
 		}
@@ -335,6 +336,7 @@ func (c *completion) keys(parent string) {
 	start := c.span.Start
 	c.flow = f.bracketed(start)
 	there := f.siblings(c.place, c.offset)
+	// A closing quote may stand between the key and its colon.
 	rest := strings.TrimLeft(f.Text[c.span.End:f.lineEnd(c.span.End)], " \t\"'")
 	colon := strings.HasPrefix(rest, ":")
 	for _, field := range c.fieldsUnder(parent, there) {
@@ -369,6 +371,7 @@ func (c *completion) fieldsUnder(parent string, there map[string]bool) []definit
 	}
 	for _, name := range definition.KeysUnder(tablePath(parent)) {
 		field, ok := definition.FieldAt(table + name)
+		// Only canonical spellings are offered.
 		if !ok || taken[field.Path] || field.Path != table+name {
 			continue
 		}
@@ -407,6 +410,7 @@ func typeOf(f definition.Field) string {
 // brackets for a list, an indented line for an object. In a file of another tool only that
 // tool's own fields have the stubs of ours.
 func (c *completion) stub(f definition.Field) string {
+	// These stubs are several lines, which have no place in braces.
 	if c.f.Tree.Dialect == definition.Agentls || f.Dialects != nil {
 		if s, ok := stubs[f.Path]; ok && !c.flow {
 			return s
@@ -420,6 +424,7 @@ func (c *completion) stub(f definition.Field) string {
 	case len(f.Values) > 1 && f.Type[0] == "string":
 		value = choice(f.Values)
 	case f.Type[0] == "boolean":
+		// Whoever writes the field wants another value than its default.
 		if value = "${1|true,false|}"; f.Default == "true" {
 			value = "${1|false,true|}"
 		}

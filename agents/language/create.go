@@ -73,6 +73,7 @@ func New(w *World, a Answers) (Made, error) {
 	fields := map[string]any{"kind": "agent", "name": a.Name}
 	maps.Copy(fields, a.Fields)
 	fields["name"] = a.Name
+	// A template that has a kind keeps it.
 	if _, given := a.Fields["kind"]; !given && own["kind"] != nil {
 		delete(fields, "kind")
 	}
@@ -95,6 +96,7 @@ func New(w *World, a Answers) (Made, error) {
 			Model: a.Model, Installed: a.Installed})
 	}
 	f := open()
+	// A template may hand over to agents that are not here.
 	for _, h := range f.Definition.Handoffs {
 		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" ||
 			w.lookup(a.Folder, a.Scope, h.To) != nil {
@@ -205,6 +207,7 @@ func setField(text, key string, value any) (string, error) {
 			!strings.ContainsAny(text[v.Start:v.End], "\r\n|>") {
 			return text[:v.Start] + rest + text[v.End:], nil // a comment beside it stays
 		}
+		// A value of several lines, or of another shape, is replaced with all lines of the field.
 		span, ok := wholeLineSpan(text, t.Root.Keys[i].Start, max(t.Root.Keys[i].End, t.Root.Items[i].End))
 		if !ok {
 			return "", fmt.Errorf("its field %s is not written in lines", key)

@@ -152,6 +152,7 @@ func (f *File) siblings(p place, offset int) map[string]bool {
 	from := line
 	for from > f.Tree.Front.Start && !f.endsMapping(from, column, from != line) {
 		from = f.lineStart(from - 1)
+		// lineStart counts \r and \n as two line endings.
 		if from > 0 && f.Text[from-1] == '\r' && f.Text[from] == '\n' {
 			from--
 			from = f.lineStart(from)
@@ -161,6 +162,7 @@ func (f *File) siblings(p place, offset int) map[string]bool {
 		if from > line && f.endsMapping(from, column, true) {
 			break
 		}
+		// A dash above the key begins the same entry of a list, and one below begins the next.
 		if name, dash, key := f.keyOf(from, column); key && from != line && (!dash || from < line) {
 			found[name] = true
 		}
@@ -228,6 +230,7 @@ func (f *File) addBracedKeys(from int, at definition.Span, found map[string]bool
 		case ':':
 			if depth == 0 && word <= i && !(at.Start >= word && at.Start <= i) {
 				found[strings.Trim(strings.TrimSpace(f.Text[word:i]), `"'`)] = true
+				// No other colon of this entry ends a key.
 				word = len(f.Text)
 			}
 		}

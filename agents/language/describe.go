@@ -74,6 +74,7 @@ func describeModel(w *World, name string) string {
 	}
 	e, known := w.Models.Lookup(name)
 	if !known {
+		// Without a window no pattern of the table fits the name either.
 		if e = w.Models.Describe(name); e.Window == 0 {
 			return "**" + escape(name) + "** · not in the model table"
 		}

@@ -70,6 +70,7 @@ func Actions(w *World, s Sources, f *File, r definition.Range, only []string) []
 			start := f.Index.Offset(definition.Position{Line: r.Start.Line})
 			touched = at(f.Index.Range(definition.Span{Start: start, End: f.lineEnd(start)}))
 		}
+		// Each finding up to this one may have the file read again.
 		for i, p := range touched {
 			actions = append(actions, fixesOf(w, s, f, p, (i+1)*(len(f.Text)+rereadCost) <= maxReread)...)
 		}
@@ -147,6 +148,7 @@ func fixesOf(w *World, s Sources, f *File, p definition.Problem, reread bool) []
 			if s.All != nil {
 				s = s.All()
 			}
+			// An agent that cannot be renamed has no such fix.
 			if edit, err := RenameAgent(w, s, f, f.Definition.NameRange.Start,
 				strings.Trim(fix.Edits[0].Text, `"`)); err == nil {
 				add(fix.Title, edit, false)
@@ -184,6 +186,7 @@ func editsOf(f *File, fix definition.Fix) []Edit {
 // names it: of the template of its name, else of the blank one.
 func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) {
 	answers := Answers{Name: name, Dir: filepath.Dir(f.Path), Folder: f.Folder, Scope: f.Scope}
+	// The last one found wins: the template of the agent's own name.
 	for _, wanted := range []string{"blank", name} {
 		if i := slices.IndexFunc(w.Templates, func(t template.Template) bool {
 			return t.Name == wanted &&
@@ -273,6 +276,7 @@ func withoutHandoff(f *File, at definition.Range) (Edit, string, bool) {
 	after, fine := definition.ReadTree(f.Path, text)
 	rest := after.Root.Get("handoffs")
 	switch {
+	// The field goes with its only handoff, and no other key may.
 	case !fine || after.Repaired != f.Tree.Repaired ||
 		len(after.Root.Keys) != len(f.Tree.Root.Keys)-b2i(len(list.Items) == 1):
 		return Edit{}, "", false

@@ -97,6 +97,7 @@ func sameMeaning(f *File, text string) bool {
 	a, b := reflect.ValueOf(same).Elem(), reflect.ValueOf(other).Elem()
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
+		// All places of a definition are called so.
 		place := strings.HasSuffix(strings.TrimSuffix(field.Name, "s"), "Range")
 		switch {
 		case !field.IsExported(), place, field.Name == "Digest", field.Name == "Problems":
@@ -190,6 +191,7 @@ func valueSpacing(t *definition.Tree, v *definition.Value, put func(int, int, st
 			for _, l := range linesOf(text, v.Start, end) {
 				kept[l.Start] = true
 			}
+			// Also the line on which the text begins, which may be that of its key.
 			kept[lineStart(text, v.Start)] = true
 		}
 		return
@@ -268,6 +270,8 @@ type block struct {
 // first block stays first, and comments behind the last value stay last. Within tools, run
 // and tools.confirmation keys are sorted too; in all other values their order stays.
 func orderLines(t *definition.Tree, v *definition.Value, path string, lines []definition.Span) []definition.Span {
+	// A key that shares its line, or stands in another column than the first, means that
+	// the mapping is not written a key a line.
 	at := make([]int, len(v.Keys)) // the line of each key
 	for i, key := range v.Keys {
 		if i > 0 {
@@ -303,6 +307,7 @@ func orderLines(t *definition.Tree, v *definition.Value, path string, lines []de
 		for n > least && comment(t.Text, lines[n-1], column) {
 			n--
 		}
+		// Empty lines above a key move with it, unless the text before counts them.
 		for n > least && i > 0 && empty(t.Text, lines[n-1]) && !keeps(t.Text, &v.Items[i-1]) {
 			n--
 		}
@@ -332,6 +337,7 @@ func orderLines(t *definition.Tree, v *definition.Value, path string, lines []de
 	next := slices.Clone(lines[:begin[0]])
 	for i, b := range blocks {
 		inner := b.lines
+		// The front-matter must not begin with an empty line.
 		for i == 0 && len(inner) > 0 && begin[0] == 0 && empty(t.Text, inner[0]) {
 			inner = inner[1:]
 		}

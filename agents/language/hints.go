@@ -44,6 +44,7 @@ const (
 // A file that cannot run has those of its prompt only.
 func Hints(w *World, f *File, in definition.Range) []Hint {
 	tree, d := f.Tree, f.Definition
+	// A front-matter that is being written has no hints.
 	if tree.Close == (definition.Span{}) {
 		return nil
 	}
@@ -194,6 +195,7 @@ func Lenses(w *World, f *File) []Lens {
 	here := f.Index.Range(f.Tree.Open)
 	var lenses []Lens
 	if usable, _ := d.Usable(); usable && d.UserInvocable && d.Name != "" {
+		// Run starts the agent that the name means, which may be another file's.
 		if e := w.agent(f.Folder, d.Name); e != nil && e.Definition.Path == f.Path {
 			lenses = append(lenses, Lens{here, "Run", CommandRun, []any{w.only(e)}})
 		}

@@ -222,6 +222,8 @@ const maxMatches = 20
 // or of what another tool's name was read as.
 func (f *File) hoverTool(name string, w *World) string {
 	if f.Tree.Dialect != definition.Agentls {
+		// gemini-cli's names are ours; those of other tools may look like ours and mean
+		// something else.
 		if _, ours := definition.CanonicalTool(name); !ours || f.Tree.Dialect != definition.GeminiCLI {
 			return f.hoverForeign(name, w)
 		}
@@ -267,6 +269,7 @@ func (f *File) hoverForeign(name string, w *World) string {
 	if strings.ContainsAny(name, "\r\n") || name == "" {
 		return ""
 	}
+	// The path decides the dialect that the reader takes.
 	folders := map[definition.Dialect]string{
 		definition.Claude: "/.claude/agents/a.md", definition.Copilot: "/.github/agents/a.agent.md",
 		definition.OpenCode: "/.opencode/agent/a.md",
@@ -352,6 +355,7 @@ func (f *File) hoverText(offset int, within definition.Span, field string, w *Wo
 		start--
 	}
 	end := wordEnd(f.Text[:within.End], offset)
+	// A dash or underscore at the end belongs to the sentence, unless a placeholder ends behind it.
 	for end > offset && (f.Text[end-1] == '-' || f.Text[end-1] == '_') && !strings.HasPrefix(f.Text[end:], "}") {
 		end--
 	}
@@ -380,6 +384,7 @@ func (u usable) Has(name string) bool { return u.w.agent(u.folder, name) != nil 
 // where; nil where it names none.
 func (f *File) folderAgentAt(offset int, within definition.Span, w *World) (*registry.Entry, definition.Span) {
 	start, end := offset, offset
+	// No further than a name can be long, since a line may be as long as the file.
 	for start > within.Start && f.Text[start-1] > ' ' && offset-start < maxNameText {
 		start--
 	}

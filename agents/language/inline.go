@@ -154,11 +154,13 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 				if i := strings.Index(trimmed, in.marks[1]); i >= 0 {
 					end, in.goes = at+i, false
 				}
+				// Each line of such a comment may begin with a star.
 				if rest := strings.TrimLeft(text[start:end], "*"); len(rest) < end-start {
 					start = end - len(rest)
 				}
 			default:
 				start, end, in, found = s.comment(text, at, line.End)
+				// Four spaces make code of a line of Markdown.
 				if !found && s.prose && line.Start+3 >= at && strings.HasPrefix(trimmed, "@") {
 					found, in.prose = true, true
 				}
@@ -300,6 +302,7 @@ func CompleteInline(w *World, folder, languageID, text string, at definition.Pos
 		return Completion{}
 	}
 	for c := range styleOf(languageID).candidates(text) {
+		// Candidates come in the order of the text, so the mark begins none of them.
 		if c.text.Start > span.Start {
 			return Completion{}
 		}

@@ -45,6 +45,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 		return Edit{}, refusal("the answer is empty")
 	}
 	marks := c.marks
+	// In Markdown the answer is a comment of HTML.
 	if c.prose {
 		marks = angles.block[0]
 	}
@@ -53,6 +54,8 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 		return Edit{}, refusal("the answer is too long for a comment")
 	}
 	indent := c.Before[:len(c.Before)-len(strings.TrimLeft(c.Before, " \t"))]
+	// The comment goes on below, or ends with each line: the answer's lines begin like
+	// the command's.
 	if c.goes || (!c.prose && c.marks[0] == "") {
 		before := c.Before
 		if c.goes && !c.begun { // the line has the mark itself
@@ -307,6 +310,8 @@ func tame(line string, marks [2]string) string {
 	for before := ""; before != line; {
 		before = line
 		for _, s := range apart {
+			// coding: and the like are recognised by their last sign, so the space goes
+			// before that one.
 			at := 1
 			if last := s[len(s)-1]; last == ':' || (last == '=' && len(s) > 2) {
 				at = len(s) - 1

@@ -27,6 +27,7 @@ func Around(languageID, text string, line int) (first, last int) {
 	line = min(max(line, 0), len(lines)-1)
 	b := blocks{lines}
 	first, last = line, line
+	// grow takes in the lines of a block, and reports false for one that is too large.
 	grow := func(from, to int) bool {
 		if to-from >= aroundWhole {
 			return false

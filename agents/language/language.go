@@ -147,6 +147,7 @@ func (w *World) agent(folder, name string) *registry.Entry {
 	}
 	entries := w.Agents.Entries()
 	var best *registry.Entry
+	// In any order: a nearer scope replaces what was found in another.
 	for scope, rank := range scopes {
 		at, _ := slices.BinarySearchFunc(entries, name, func(e *registry.Entry, name string) int {
 			return cmp.Or(cmp.Compare(scopes[e.Definition.Scope], rank), strings.Compare(e.Definition.Name, name))
@@ -154,6 +155,7 @@ func (w *World) agent(folder, name string) *registry.Entry {
 		for ; at < len(entries) && entries[at].Definition.Name == name && entries[at].Definition.Scope == scope; at++ {
 			e := entries[at]
 			switch {
+			// Within the project scope the folder's own agent comes first.
 			case e.State != registry.OK:
 			case best == nil, scopes[best.Definition.Scope] > rank, e.Definition.Folder == folder &&
 				scope == definition.Project:

@@ -44,6 +44,7 @@ func Links(w *World, f *File, uri func(path string) string) []Link {
 	}
 	var all []found
 	file := func(s definition.Span, name string) {
+		// Join has resolved every .. of the name.
 		target := path.Join(base, name)
 		if base == "" || base == "." || !strings.HasPrefix(target, strings.TrimSuffix(base, "/")+"/") {
 			return
@@ -145,6 +146,7 @@ func trimURL(s string) string {
 func (f *File) paths(s definition.Span) func(yield func(definition.Span) bool) {
 	return func(yield func(definition.Span) bool) {
 		for at := s.Start; at < s.End; {
+			// Names of memory files, which begin with G, are found without an @.
 			i := strings.IndexAny(f.Text[at:s.End], "@G")
 			if i < 0 {
 				return

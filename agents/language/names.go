@@ -102,6 +102,7 @@ func IndexNames(s *registry.Snapshot) *Names {
 			n.unsure = append(n.unsure, e)
 			continue
 		}
+		// Files are noted one after another, so only the last one noted can be this one.
 		note := func(name string) {
 			if list := n.who[name]; known[name] && (len(list) == 0 || list[len(list)-1] != e) {
 				n.who[name] = append(list, e)
@@ -284,6 +285,7 @@ func (s Sources) files(w *World, name string) iter.Seq[*File] {
 		open := make(map[string]bool, len(s.Open))
 		for _, f := range s.Open {
 			open[f.Path] = true
+			// A file of another tool may name the agent by its title, in other letters.
 			if strings.Contains(f.Text, name) || f.Tree.Dialect != definition.Agentls {
 				if !yield(f) {
 					return

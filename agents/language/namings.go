@@ -106,7 +106,7 @@ func toolNamings(f *File, v *definition.Value, name string, add func(int, int, s
 	switch v.Kind {
 	case definition.String:
 		text := f.Text[v.Start:v.End]
-		depth := 0 // where the last bracket was opened, from 1
+		depth := 0 // where the last list of agents, as in Task(a, b), ends
 		for at, word := range words(text) {
 			if to, ok := transferTarget(word); ok && to == name {
 				add(v.Start+at+len(word)-len(to), v.Start+at+len(word), name)

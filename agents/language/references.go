@@ -165,6 +165,7 @@ func references(w *World, s Sources, f *File, t target, files iter.Seq[*File]) [
 			}
 		}
 	}
+	// The file of the question takes the place of the version of it in files, which may be older.
 	seen := f == nil
 	for g := range files {
 		if f != nil && g.Path == f.Path {
@@ -346,6 +347,7 @@ func WorkspaceSymbols(w *World, s Sources, query string) []Symbol {
 			continue
 		}
 		d := e.Definition
+		// A title counts a little less than a name.
 		rank := min(match(d.Name, query), match(strings.ToLower(d.Title), query)+1)
 		if rank >= noMatch {
 			continue

@@ -141,6 +141,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 		return WorkspaceEdit{}, err
 	}
 	file := own
+	// The agent may have been named in another file than its own.
 	if own == nil || t.path != own.Path {
 		if file = s.open(t.entry.Definition); file == nil {
 			return WorkspaceEdit{}, fault.New(fault.Stale, op, "the file of %s is gone; try again", t.name)
@@ -155,6 +156,7 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 	}
 	var refs []reference
 	files := slices.Collect(s.files(w, t.name))
+	// References mean the other agent of the name afterwards, so they stay.
 	if t.twice() {
 		refs = t.overrides(w, s)
 	} else {
@@ -277,6 +279,7 @@ func (t target) free(w *World, s Sources, refs []reference, newName string) erro
 		}
 	}
 	if next := pathAfterRename(t.path, t.name, newName); next != "" && next != t.path {
+		// On a disk that ignores case, what lies there is the file itself.
 		if s.Exists != nil && s.Exists(next) && !strings.EqualFold(next, t.path) {
 			return taken("the file "+filepath.Base(next), "")
 		}

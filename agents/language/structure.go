@@ -221,8 +221,10 @@ func (c *fence) next(line string) part {
 		text, column = c.item(text, column)
 	}
 	run := ""
+	// Further in it would be code by its indentation.
 	if text != "" && (text[0] == '`' || text[0] == '~') && column <= c.in()+3 {
 		rest := strings.TrimLeft(text, text[:1])
+		// A line of backticks with another one behind them is code within the line.
 		if n := len(text) - len(rest); n >= 3 && (text[0] == '~' || !strings.Contains(rest, "`")) {
 			run = text[:n]
 		}
@@ -261,6 +263,8 @@ func (c *fence) item(text string, column int) (string, int) {
 		}
 		rest, at := unindent(text[n:], column+n)
 		in := at
+		// What stands further behind the mark is code of the item, whose text begins
+		// right behind the mark.
 		if rest == "" || at > column+n+4 {
 			in = column + n + 1
 		}

@@ -281,6 +281,7 @@ func (p *painter) prose(s definition.Span, field string, whole bool) {
 // and text. The tree has no comments, so it looks between the marks that there are, which
 // must be sorted.
 func (p *painter) comments() {
+	// comment adds to p.marks while these are walked.
 	taken := slices.Clone(p.marks)
 	for line := range p.f.lines(p.f.Tree.Front) {
 		at := line.Start

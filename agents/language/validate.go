@@ -182,6 +182,7 @@ func newCheck(title, code string, found []definition.Problem) Check {
 	if len(found) == 0 {
 		return Check{Code: code, OK: true, Title: title}
 	}
+	// None may be fatal (-1), and then the first one is said.
 	p := found[max(0, slices.IndexFunc(found, definition.Problem.Fatal))]
 	c := Check{Code: p.Code, Title: title, Message: p.Message, Range: p.Range}
 	if more := len(found) - 1; more > 0 {
@@ -195,6 +196,7 @@ func newCheck(title, code string, found []definition.Problem) Check {
 // check looks for is an error of the front-matter.
 func (f *File) checkOf(p definition.Problem) string {
 	title := checks[0].title
+	// Backwards, since checks of single fields come last.
 	for _, c := range slices.Backward(checks) {
 		if !slices.Contains(c.codes, p.Code) || (c.field != "" && f.Tree.Find(c.field) == nil) {
 			continue

@@ -56,6 +56,7 @@ func (c *completion) value() {
 			c.span, c.space = part, ""
 		}
 	} else {
+		// A field that also takes a text needs no list around it.
 		c.wrap = lists && !p.list && c.quote == 0 && !c.block && !slices.Contains(field.Type, "string")
 	}
 	for _, v := range field.Values {
@@ -244,6 +245,7 @@ func (c *completion) models(meanings bool) {
 		}
 		ids = append(ids, i)
 		for _, alias := range e.Aliases {
+			// An alias that leads to another row of the table means that one.
 			if known, _ := c.w.Models.Lookup(alias); known.ID == e.ID && !there[alias] {
 				c.scalar(Item{Label: alias, Kind: ModelItem, Detail: e.ID, Doc: i.Doc})
 			}
@@ -407,6 +409,7 @@ func (c *completion) each(folder string, fits func(*definition.Definition) bool,
 	if len(found) > maxAgents {
 		c.part = true
 		typed := strings.ToLower(strings.TrimSpace(c.f.Text[min(c.span.Start, c.offset):c.offset]))
+		// The agent that judges stands behind agent: in a guard's validator.
 		typed = strings.TrimPrefix(typed, "agent:")
 		var first, then []*definition.Definition
 		for _, d := range found {
