@@ -197,6 +197,7 @@ func (c *completion) answer() Completion {
 }
 
 // add adds an item whose text is not a YAML scalar.
+// It takes the place of the span at hand, and its detail becomes one line.
 func (c *completion) add(i Item) {
 	if len(c.items) == 0 || c.span != c.ranged {
 		// Once for all of them: a line can be long.
@@ -211,6 +212,8 @@ func (c *completion) scalar(i Item) { c.scalarAs(i, i.Label) }
 
 // scalarAs adds an item whose text is another than its label. The text is escaped for the
 // quotes that are open, or gets some where YAML would read it as something else.
+// In a text below | or > it is written as it is. Where a list is expected and none is
+// open, its brackets come with it.
 func (c *completion) scalarAs(i Item, text string) {
 	switch {
 	case c.block:
@@ -246,6 +249,7 @@ func (c *completion) yaml(s string) string {
 
 // empty reports whether there is nothing in the file but what may begin one: blanks, a
 // byte order mark, and up to three dashes.
+// Templates are offered for such a file.
 func (f *File) empty() bool {
 	text := strings.TrimSpace(strings.TrimPrefix(f.Text, "\ufeff"))
 	return strings.Trim(text, "-") == "" && len(text) <= 3
@@ -253,6 +257,7 @@ func (f *File) empty() bool {
 
 // emptyFile reports whether there is nothing in the file but what may begin its
 // first line.
+// It sets the span to the cursor's line, whose place a template takes.
 func (c *completion) emptyFile() bool {
 	if !c.f.empty() {
 		return false
@@ -284,7 +289,8 @@ func (c *completion) templates() {
 	}
 }
 
-// nameOfFile returns a usable name for the agent of a file: its stem, as a slug.
+// nameOfFile returns a name for the agent of a file: its stem, as a slug; "" for one
+// without letters and digits. It is no valid name where the stem begins with a digit.
 func nameOfFile(path string) string {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
 	return makeSlug(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
@@ -331,6 +337,7 @@ func titleOf(name string) string {
 
 // keys offers the keys that may stand under a path and do not yet. Where a colon follows
 // already, only the key is written; else a place for the value comes with it.
+// parent is the path of the mapping, "" at the top.
 func (c *completion) keys(parent string) {
 	f := c.f
 	start := c.span.Start
@@ -391,6 +398,7 @@ func (c *completion) fieldsUnder(parent string, there map[string]bool) []definit
 
 // tablePath writes the key of a map in a path as the table of fields does: the name of an
 // input is the file's own, and the table has it as *.
+// A path that no field has stays as it is.
 func tablePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "inputs."); ok && !strings.Contains(rest, ".") {
 		return "inputs.*"

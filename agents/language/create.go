@@ -115,6 +115,7 @@ func New(w *World, a Answers) (Made, error) {
 }
 
 // checkFree returns why no agent of that name can lie at path.
+// It asks the catalogue alone: who writes the file asks the disk and the editor.
 func (w *World) checkFree(a Answers, path string) error {
 	if w.Agents == nil {
 		return nil
@@ -156,6 +157,7 @@ func (m *Made) judge(name string, problems []definition.Problem) error {
 
 // mergeAnswers puts an answer over what the template has: objects key by key, in which nil
 // takes a key away, and everything else as a whole.
+// Neither of the two is changed.
 func mergeAnswers(own, answer any) any {
 	before, isObject := own.(map[string]any)
 	after, too := answer.(map[string]any)

@@ -39,6 +39,7 @@ func (f *File) placeAt(offset int) (place, bool) {
 }
 
 // alone returns the line of an offset where it is one word.
+// false is also a line that begins with a dash. The span is that of the line in any case.
 func (f *File) alone(offset int) (definition.Span, bool) {
 	line := definition.Span{Start: f.lineStart(offset), End: f.lineEnd(offset)}
 	return line, line.Start < line.End && f.Text[line.Start] != '-' && wordEnd(f.Text, line.Start) == line.End
@@ -106,6 +107,7 @@ func (f *File) word(s definition.Span, offset int) (at definition.Span, quote by
 
 // part narrows a word to the part between commas that holds the offset, without the spaces
 // around it. Other tools write lists as one text with commas.
+// The offset must lie in the span.
 func (f *File) part(s definition.Span, offset int) definition.Span {
 	start, end := s.Start, s.End
 	if i := strings.LastIndexByte(f.Text[start:offset], ','); i >= 0 {
@@ -124,6 +126,7 @@ func (f *File) part(s definition.Span, offset int) definition.Span {
 }
 
 // lineStart returns where the line of an offset starts.
+// Between \r and \n it is the offset itself.
 func (f *File) lineStart(offset int) int {
 	return strings.LastIndexAny(f.Text[:offset], "\r\n") + 1
 }
@@ -239,6 +242,7 @@ func (f *File) addBracedKeys(from int, at definition.Span, found map[string]bool
 
 // openBracket returns where the innermost bracket is that a text leaves open, or
 // -1.
+// Brackets in quotes count as well.
 func openBracket(s string) int {
 	depth := 0
 	for i := len(s) - 1; i >= 0; i-- {
@@ -256,12 +260,14 @@ func openBracket(s string) int {
 }
 
 // bracketed reports whether an offset is inside brackets that its line opens.
+// Brackets of lines above do not count.
 func (f *File) bracketed(offset int) bool {
 	return openBracket(f.Text[f.lineStart(offset):offset]) >= 0
 }
 
 // openMark returns the name that an offset is in or behind, without the mark before it, as
 // @; false where no mark stands there, or something that cannot be in a name lies between.
+// The span goes on to the end of the word behind the offset.
 func (f *File) openMark(offset int, mark string) (definition.Span, bool) {
 	start := offset
 	for start > 0 && nameByte(f.Text[start-1]) {
@@ -274,6 +280,7 @@ func (f *File) openMark(offset int, mark string) (definition.Span, bool) {
 }
 
 // inBody reports whether an offset is in the prompt below the front-matter.
+// A file without front-matter has no prompt.
 func (f *File) inBody(offset int) bool {
 	return f.Tree.Body.Start > 0 && offset >= f.Tree.Body.Start
 }

@@ -59,6 +59,7 @@ func plural(n int, noun string) string {
 }
 
 // windowOf is a model's window in words.
+// It is "" where that is not known.
 func windowOf(e model.Entry) string {
 	if e.Window == 0 {
 		return ""
@@ -166,6 +167,7 @@ var risks = map[string]string{
 }
 
 // describeTool tells what a tool does, and its tier.
+// The texts of servers in it are escaped.
 func describeTool(t Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**", escape(t.Name))
@@ -200,6 +202,7 @@ func describeServer(s Server) string {
 }
 
 // describeAgent tells what an agent is for.
+// A long description is cut: it may be written for models.
 func describeAgent(w *World, d *definition.Definition) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · %s", escape(d.Title), d.Scope)

@@ -184,6 +184,7 @@ func editsOf(f *File, fix definition.Fix) []Edit {
 
 // newTarget returns the file of an agent that is missing, beside the file that
 // names it: of the template of its name, else of the blank one.
+// It is false where the agent would not be valid, or something lies at its path.
 func newTarget(w *World, s Sources, f *File, name string) (WorkspaceEdit, bool) {
 	answers := Answers{Name: name, Dir: filepath.Dir(f.Path), Folder: f.Folder, Scope: f.Scope}
 	// The last one found wins: the template of the agent's own name.
@@ -320,6 +321,7 @@ func entrySpan(f *File, list *definition.Value, i int) (definition.Span, bool) {
 
 // wholeLineSpan returns the lines from one that holds start to one that holds
 // end, if nothing else stands before start but blanks and a dash.
+// The ending of the last one belongs to them, so that they can be cut out.
 func wholeLineSpan(text string, start, end int) (definition.Span, bool) {
 	line := lineStart(text, start)
 	if strings.Trim(text[line:start], " -") != "" {

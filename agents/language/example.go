@@ -38,6 +38,7 @@ func AddExample(f *File, sentence string) (Edit, bool) {
 
 // exampleAt returns where an example is put in and the text for it, "" where that is not
 // known.
+// at is an offset of the text. example is written as YAML needs it.
 func (f *File) exampleAt(example string) (at int, text string) {
 	eol := lineEnding(f.Text, f.lineEnd(f.Tree.Open.Start), "\n")
 	triggers := f.Tree.Root.Get("triggers")

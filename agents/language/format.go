@@ -179,6 +179,7 @@ func spacing(t *definition.Tree) string {
 
 // valueSpacing puts one blank after colons, dashes and commas of a value, where
 // only blanks are in question, and notes the lines of texts that have several.
+// put is called with offsets of the tree's text. kept gets the starts of lines.
 func valueSpacing(t *definition.Tree, v *definition.Value, put func(int, int, string), kept map[int]bool) {
 	text := t.Text
 	if v.Kind != definition.Mapping && v.Kind != definition.List {
@@ -347,6 +348,7 @@ func orderLines(t *definition.Tree, v *definition.Value, path string, lines []de
 }
 
 // rankOf returns the place of a field in the table; what is not known comes last.
+// Fields that only other tools have count as not known.
 func rankOf(path string) int {
 	if f, ok := definition.FieldAt(path); ok && f.Dialects == nil {
 		return f.Order
@@ -390,6 +392,7 @@ func linesOf(text string, from, to int) []definition.Span {
 }
 
 // lineEnding returns the line ending at an offset, or another text at the end.
+// The offset must be where a line ends.
 func lineEnding(text string, at int, none string) string {
 	switch {
 	case strings.HasPrefix(text[at:], "\r\n"):
@@ -404,6 +407,7 @@ func lineEnding(text string, at int, none string) string {
 func lineStart(text string, at int) int { return (&File{Text: text}).lineStart(at) }
 
 // eolOf returns how a text ends its lines: as it ends the first.
+// It is \n for a text of one line.
 func eolOf(text string) string {
 	if i := strings.IndexAny(text, "\r\n"); i >= 0 {
 		return lineEnding(text, i, "\n")

@@ -106,6 +106,7 @@ func sortHints(hints []Hint) {
 }
 
 // keyNamed returns the key of a mapping.
+// false = it has no such key.
 func keyNamed(v *definition.Value, name string) (definition.Key, bool) {
 	for _, k := range v.Keys {
 		if k.Name == name {
@@ -146,6 +147,7 @@ func modelHint(f *File, w *World) (label, tooltip string) {
 }
 
 // toolsHint tells how many tools a model is offered, and what they cost.
+// The label is "" where no tools are known. The tooltip has their names.
 func toolsHint(d *definition.Definition, w *World) (label, tooltip string) {
 	if len(w.Tools) == 0 {
 		return "", ""

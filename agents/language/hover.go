@@ -93,6 +93,7 @@ func describeField(field definition.Field, path string) string {
 }
 
 // hoverKey tells of a key, and what became of a list of tools under it.
+// It is "" for a key that the table does not have.
 func (f *File) hoverKey(p place, field definition.Field, known bool, w *World) string {
 	if !known {
 		return ""
@@ -191,6 +192,7 @@ func (f *File) hoverValue(p place, field definition.Field, offset int, w *World)
 }
 
 // hoverModel tells of a model by what is written.
+// It is "" where nothing is known of it.
 func (f *File) hoverModel(name string, w *World) string {
 	switch name {
 	case "auto":
@@ -265,6 +267,7 @@ func hoverGlob(glob string, w *World) string {
 
 // hoverForeign tells what another tool's name for a tool was read as: the reader
 // itself is asked, with the one name.
+// So it says what happens, and needs no table of its own.
 func (f *File) hoverForeign(name string, w *World) string {
 	if strings.ContainsAny(name, "\r\n") || name == "" {
 		return ""
@@ -410,6 +413,8 @@ func (f *File) folderAgentAt(offset int, within definition.Span, w *World) (*reg
 }
 
 // describePlaceholder tells what ${name} stands for.
+// literal says that another $ stands before it. field is the path of the text's field, ""
+// for the prompt.
 func (f *File) describePlaceholder(name string, literal bool, field string) string {
 	shown := "**" + escape("${"+name+"}") + "**"
 	if literal {

@@ -111,6 +111,7 @@ func languageStyles() map[string]style {
 }
 
 // styleOf returns how a language writes comments.
+// A language that is not known has the marks that many share.
 func styleOf(languageID string) style {
 	if s, ok := styles[strings.ToLower(languageID)]; ok {
 		return s
@@ -195,6 +196,7 @@ func frontMatter(f *File) int {
 
 // comment returns what is inside the comment that a line begins with, between from and to,
 // and which kind it is. Marks that are doubled, as in /// and /**, are not a part of it.
+// at is behind the line's indentation. ok is false for a line that begins with no comment.
 func (s style) comment(text string, at, end int) (from, to int, in remark, ok bool) {
 	rest := text[at:end]
 	for _, marks := range s.block {
@@ -261,6 +263,7 @@ type callable struct {
 }
 
 // command reads a line without its marks; false for one that is no command.
+// A name with nothing to do behind it is none.
 func (c callable) command(typed string) (mention.Parsed, bool) {
 	p, err := mention.Parse(typed, c)
 	return p, err == nil && p.Prompt != "" && (p.Agent != "" || p.Auto)

@@ -87,6 +87,7 @@ func (c Command) Below(languageID, text, answer string) (Edit, error) {
 
 // uncertain says why a comment at the place of a command may be none, or be run; ""
 // where it is certain.
+// It refuses rather too much: an answer that is not put there is shown as a document.
 func (c Command) uncertain(languageID, text string) string {
 	line := !c.prose && c.marks[0] == ""
 	switch languageID {
@@ -262,6 +263,7 @@ func quotedAnswer(answer string, marks [2]string, quotes *strings.Replacer) []st
 
 // visible returns a line without what nobody sees, and with U+FFFD for what is no
 // UTF-8.
+// Tabs stay.
 func visible(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)) {

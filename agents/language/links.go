@@ -90,6 +90,7 @@ func Links(w *World, f *File, uri func(path string) string) []Link {
 func toSlash(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 
 // urls yields the http and https URLs of a part of the text.
+// Marks at their ends that belong to the sentence are left out.
 func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {
 	return func(yield func(definition.Span) bool) {
 		for at := s.Start; at < s.End; {

@@ -43,6 +43,7 @@ func (l *locator) position(offset int) definition.Position {
 }
 
 // span returns the range of a span.
+// An end before the start is moved to the start.
 func (l *locator) span(s definition.Span) definition.Range {
 	start := l.position(s.Start)
 	return definition.Range{Start: start, End: l.position(max(s.Start, s.End))}

@@ -63,6 +63,7 @@ func NameAt(w *World, s Sources, uri string, at definition.Position) (Named, boo
 }
 
 // alone returns the place of the name without the folder before it.
+// Names are ASCII, so their bytes are UTF-16 units.
 func (n Named) alone() Location {
 	l := n.Location
 	if i := strings.LastIndexByte(n.Name, ':'); i >= 0 {

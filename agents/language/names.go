@@ -205,6 +205,7 @@ func namesIn(text string, note func(string)) {
 }
 
 // words yields the words of a text that could be names, with their offsets.
+// A word is a run of letters, digits, - and _.
 func words(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for i := 0; i < len(text); {
@@ -222,6 +223,7 @@ func words(text string) iter.Seq2[int, string] {
 }
 
 // wordEnd returns where the letters, digits, - and _ that begin at from end.
+// It is from where none begins there.
 func wordEnd(text string, from int) int {
 	for from < len(text) && nameByte(text[from]) {
 		from++
@@ -230,11 +232,14 @@ func wordEnd(text string, from int) int {
 }
 
 // nameByte reports whether a name may have a byte.
+// Capitals are among them, which no agent's name has: other tools' names do, and what is
+// being typed may.
 func nameByte(c byte) bool {
 	return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c|0x20 >= 'a' && c|0x20 <= 'z')
 }
 
 // transferTarget returns the agent that a tool's name transfers to.
+// It knows all spellings of transfer_to_. Whether there is such an agent is not looked at.
 func transferTarget(word string) (string, bool) {
 	for _, prefix := range [...]string{"transfer_to_", "handoff_to_", "transfer-to-", "handoff-to-"} {
 		if name, ok := strings.CutPrefix(word, prefix); ok && name != "" {
@@ -246,6 +251,7 @@ func transferTarget(word string) (string, bool) {
 
 // makeSlug is a display name as other tools' files name agents: "Code Reviewer" is
 // code-reviewer (spec 1.7).
+// It is "" where nothing is left. One that begins with a digit is no agent's name.
 func makeSlug(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')

@@ -90,6 +90,7 @@ func nodesIn(f *File) (n nodeNames) {
 }
 
 // placeholdersIn adds the names in the placeholders of a value's texts.
+// $${name} names none.
 func placeholdersIn(f *File, v *definition.Value, add func(definition.Span, int)) {
 	if v == nil {
 		return

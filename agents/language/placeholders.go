@@ -10,6 +10,7 @@ import (
 var geminiVariables = []string{"query", "cliVersion", "activeModel", "today"}
 
 // placeholders returns the names that ${ may be followed by.
+// field is the path of the text's field, "" for the prompt. The items have no Insert yet.
 func (c *completion) placeholders(field string) []Item {
 	var items []Item
 	tree := c.f.Tree
@@ -60,6 +61,7 @@ func variable(name string, v *definition.Value) Item {
 }
 
 // braces offers names behind { alone.
+// The closing brace comes with a name, unless it is there.
 func (c *completion) braces(names []string) {
 	span, ok := c.f.openMark(c.offset, "{")
 	if !ok {

@@ -101,6 +101,7 @@ func wordAround(text string, offset int) (string, int) {
 }
 
 // scalarSpan returns the extent of a scalar's text, without quotes.
+// Escapes are left as they are, so its text may be another than the value's.
 func scalarSpan(f *File, v *definition.Value) definition.Span {
 	if text := f.Text[v.Start:v.End]; len(text) >= 2 && (text[0] == '"' || text[0] == '\'') &&
 		text[len(text)-1] == text[0] {
@@ -111,6 +112,7 @@ func scalarSpan(f *File, v *definition.Value) definition.Span {
 
 // targetOf returns the agent that a name means where it stands; with own it is the agent
 // of the file itself, which the catalogue may not have yet.
+// Its name is without the folder. The entry is nil where the catalogue has no such agent.
 func targetOf(w *World, f *File, name string, own bool) target {
 	t := target{name: name, folder: f.Folder, scope: f.Scope}
 	if own {
@@ -304,6 +306,7 @@ func Definition(w *World, s Sources, f *File, at definition.Position) (Location,
 
 // declarationOf returns the place of an entry's name: in f, if it is that file, whose
 // text may be newer than the catalogue.
+// false for nil and for a system agent, which have no file.
 func declarationOf(s Sources, f *File, e *registry.Entry) (Location, bool) {
 	if e == nil || e.Definition.Path == "" {
 		return Location{}, false

@@ -32,6 +32,7 @@ func PrepareRename(w *World, s Sources, f *File, at definition.Position) (defini
 }
 
 // renamable says why an agent cannot be renamed, nil where it can.
+// The kinds are fault.Denied, and fault.NotFound where there is no such agent.
 func (t target) renamable(s Sources) error {
 	const op = "language.rename"
 	switch {
@@ -52,6 +53,7 @@ func (t target) renamable(s Sources) error {
 }
 
 // lowerFirst is a sentence as the end of another.
+// The sentence must not be empty.
 func lowerFirst(sentence string) string {
 	return strings.ToLower(sentence[:1]) + sentence[1:]
 }
@@ -317,6 +319,7 @@ func fileName(uri string) string { return uri[strings.LastIndexByte(uri, '/')+1:
 
 // checkAccepts says why a file cannot take the new name, nil where all can: it is an
 // extension's, or read-only, or of a tool whose names are others.
+// own is the file of the agent.
 func checkAccepts(s Sources, own *File, refs []reference, newName string) error {
 	const op = "language.rename"
 	told := map[*File]bool{}

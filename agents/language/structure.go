@@ -62,6 +62,7 @@ type outline struct {
 const maxDetail = 60
 
 // fields returns the keys of a mapping, with what is below them.
+// An empty key is called (empty), since LSP wants each part to have a name.
 func (o *outline) fields(v *definition.Value) []Part {
 	var found []Part
 	for i, key := range v.Keys {
@@ -116,6 +117,7 @@ func reach(v *definition.Value) int {
 
 // entry is a list's entry that has keys of its own: it is called as its
 // first text.
+// It is nil for any other entry.
 func (o *outline) entry(v *definition.Value) []Part {
 	if v.Kind != definition.Mapping || len(v.Keys) == 0 {
 		return nil
@@ -323,6 +325,7 @@ func unindent(text string, column int) (string, int) {
 }
 
 // headings returns the headings of the body (# to ######) outside of code.
+// They are maxHeadings at most.
 func (f *File) headings() []heading {
 	var found []heading
 	code := f.fences()

@@ -125,6 +125,7 @@ func Tokens(w *World, f *File) []Token {
 }
 
 // mark adds a token for each line of a span, without the spaces around it.
+// A span without a text adds none.
 func (p *painter) mark(s definition.Span, kind TokenType, modifiers ...TokenModifier) {
 	for line := range p.f.lines(s) {
 		for line.Start < line.End && (p.f.Text[line.Start] == ' ' || p.f.Text[line.Start] == '\t') {
@@ -145,6 +146,7 @@ func (p *painter) mark(s definition.Span, kind TokenType, modifiers ...TokenModi
 }
 
 // values marks a collection below a path.
+// path is that of the collection, "" at the top.
 func (p *painter) values(v *definition.Value, path string) {
 	for i := range v.Items {
 		item := &v.Items[i]
