@@ -20,6 +20,9 @@ import (
 // only narrows it to kinds and those below them. When the editor asks by itself,
 // because the cursor moved, it gets no action about the whole file. A client that
 // knows commands alone, as before LSP 3.8, gets the actions that are one.
+//
+// The list is empty, never null, where there is nothing. The errors are those of
+// [Query.fixes], of routing, and ctx's.
 func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.CodeActionParams) ([]protocol.CommandOrCodeAction, error) {
 	a, err := h.Query(ctx, s)
@@ -27,11 +30,13 @@ func (h *Handlers) codeAction(ctx context.Context, s *workspace.Snapshot,
 		return nil, err
 	}
 	var list []protocol.CodeAction
+	// An edit can only stand in a code action, so other clients need none of it computed.
 	if t := a.texts(); h.takesActions() {
 		fixes, err := a.fixes(ctx, p)
 		if err != nil {
 			return nil, err
 		}
+		// The kind is looked at first: which agents are likely takes a look at all of them.
 		if d, open := s.Document(p.TextDocument.URI); open && !d.Lost && wantedKind(p.Context, language.Write) {
 			examples, err := a.exampleActions(ctx, d, p)
 			if err != nil {
@@ -157,6 +162,8 @@ func (a *Query) codeActionOf(t *texts, fix language.Action, given []protocol.Dia
 		at := t.of(problem.URI).Out(problem.Range)
 		for _, d := range given {
 			message, _ := d.Message.(protocol.String)
+			// Settings have their findings without the text, see settingsActions: their
+			// code and place have to do.
 			if problem.Message != "" && string(message) != legible(problem.Message) {
 				continue // a place can have two findings of one code
 			}
@@ -199,6 +206,7 @@ func (a *Query) configure(folder, server string) (language.WorkspaceEdit, bool) 
 	text, found := "", false
 	d, open := a.Snapshot.DocumentAt(path)
 	switch {
+	// The edit would be of a text that the client does not have.
 	case open && d.Lost:
 		return language.WorkspaceEdit{}, false
 	case open:

@@ -69,6 +69,7 @@ func (h *Handlers) completion(ctx context.Context, s *workspace.Snapshot,
 
 // namesAgent reports whether what stands before a position of a document may be
 // the beginning of an agent's name: most words are not.
+// at counts in encoding, the client's.
 func namesAgent(d *workspace.Document, at protocol.Position, encoding workspace.Encoding) bool {
 	line := d.Lines().Line(int(at.Line))
 	offset, err := workspace.Offset(line, workspace.Position{Character: at.Character}, encoding)
@@ -80,6 +81,7 @@ func namesAgent(d *workspace.Document, at protocol.Position, encoding workspace.
 }
 
 // callsNear reports whether the line of a position may call an agent.
+// Like namesAgent it looks at one line only, before anything is waited for.
 func callsNear(d *workspace.Document, at protocol.Position) bool {
 	return strings.Contains(d.Lines().Line(int(at.Line)), "@")
 }
@@ -126,6 +128,8 @@ func oldNeovim(client protocol.ClientInfo) bool {
 // taker returns what the client takes, as it said at the start. What it did not say it
 // does not take.
 func (h *Handlers) taker() taker {
+	// A client that says nothing of completion can do least: it takes one line, and it
+	// asks for documentation as all clients did before LSP 3.16.
 	t := taker{lazy: true, oneLine: true}
 	c := h.textCaps().Completion
 	if c == nil {
@@ -143,14 +147,19 @@ func (h *Handlers) taker() taker {
 		// Without snippets, many editors take the text for one word: Neovim before 0.11
 		// writes NUL where a line ends, and with a snippet's text too.
 		t.oneLine = !t.snippets || h.oldNeovim
+		// A client that names no properties asks for documentation: until LSP 3.16 there
+		// was no way to name any.
 		t.lazy = i.ResolveSupport.Properties == nil || slices.Contains(i.ResolveSupport.Properties, "documentation")
 	}
 	return t
 }
 
 // kind is a kind that the client knows, or none.
+// 0 stands for none, and is not sent.
 func (t taker) kind(k language.ItemKind) protocol.CompletionItemKind {
 	for _, kind := range itemKinds[k] {
+		// The kinds as far as Reference are those of the first LSP, which a client has to
+		// know that names none.
 		if (t.kinds == nil && kind <= protocol.CompletionItemKindReference) || slices.Contains(t.kinds, kind) {
 			return kind
 		}
@@ -286,6 +295,8 @@ func (a *Query) completeSettings(text string, scope settings.Scope, path string,
 		if errStart != nil || errEnd != nil {
 			continue // offsets of the text itself: cannot be
 		}
+		// Editors sort by the label unless SortText says otherwise: it keeps the order of
+		// CompleteSettings.
 		item := protocol.CompletionItem{
 			Label: i.Label, Kind: t.kind(language.ValueItem), SortText: protocol.NewOptional(fmt.Sprintf("%05d", n)),
 			Detail:        protocol.NewOptional(legible(i.Detail)),

@@ -200,6 +200,8 @@ func (a *Query) reportDisk(ctx context.Context) ([]checkedFile, error) {
 			}
 		}
 	}
+	// Of the files of tests only those are read whose last run failed; others are judged
+	// when they are open or asked about.
 	for _, path := range a.h.tests.failedFiles() {
 		if f, ok := a.testFile(uri.URI(a.URI(path))); ok {
 			if problems := a.testProblems(f); len(problems) > 0 {
@@ -227,6 +229,7 @@ func (a *Query) reportClosed(ctx context.Context, name uri.URI) (*report, error)
 	if i := slices.IndexFunc(files, func(f checkedFile) bool { return f.path == path }); i >= 0 {
 		return files[i].report, nil
 	}
+	// Agent files and settings were looked at for the reports: one without any is fine.
 	if slices.ContainsFunc(a.Catalog.Entries(), func(e *registry.Entry) bool { return e.Definition.Path == path }) ||
 		slices.ContainsFunc(a.settingsFiles(), func(s settingsPath) bool { return s.path == path }) {
 		return nil, nil
@@ -480,6 +483,7 @@ func (h *Handlers) workspaceDiagnostic(ctx context.Context, s *workspace.Snapsho
 			continue
 		}
 		gone := &report{uri: previous.URI, items: []protocol.Diagnostic{}}
+		// Of a lost document nothing new is known: told as unchanged, the client keeps its own.
 		if lost[previous.URI] {
 			gone.id = previous.Value
 		}

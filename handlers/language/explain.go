@@ -58,6 +58,7 @@ func (h *Handlers) explain(ctx context.Context, s *workspace.Snapshot,
 // agent gets by default is not what it gets.
 func (a *Query) encodeExplanation(e *explanation.Explanation, d *definition.Definition, text string) *wire.ExplainResult {
 	result := &wire.ExplainResult{Explanation: *e}
+	// These are the findings after which nothing of the front-matter is known.
 	i := slices.IndexFunc(d.Problems, func(p definition.Problem) bool {
 		return p.Code == "agent/yaml" || p.Code == "agent/yaml-feature" || p.Code == "agent/too-large"
 	})
@@ -82,6 +83,7 @@ func (a *Query) textOf(d *definition.Definition) string {
 }
 
 // withReview explains an agent, and says where its file waits for a review.
+// It does not ask for reviews in a folder that is not trusted, whose agents cannot run anyway.
 func (a *Query) withReview(d *definition.Definition, text string) *explanation.Explanation {
 	e := a.h.daemon.Agents.Explain(d, text)
 	if _, _, ok := a.place(d.Path); ok && e.Trusted && a.h.daemon.Agents.Reviewed != nil {
@@ -149,6 +151,7 @@ type explanationBasis struct {
 }
 
 // circumstances returns what holds for this query.
+// They can be compared: equal ones mean that an explanation of the same file holds.
 func (a *Query) circumstances() circumstances { return circumstances{a.Catalog, a.generation()} }
 
 // explanationOf returns what an agent gets, made once for each reading of its file.
@@ -172,8 +175,11 @@ func (a *Query) newBasis(f *language.File) *explanationBasis {
 		if !known.approved {
 			known.text, _ = DiskText(f.Path)
 		}
+		// The older text is read as if it stood in the file's place, so that the two
+		// explanations differ only by the text.
 		path, place, _ := a.place(f.Path)
 		before := a.open(uri.URI(f.URI), path, place, known.text)
+		// What cannot be used gives no power to compare with.
 		if ok, _ := before.Definition.Usable(); ok {
 			known.is = a.h.daemon.Agents.Explain(before.Definition, known.text)
 		}
@@ -182,6 +188,7 @@ func (a *Query) newBasis(f *language.File) *explanationBasis {
 }
 
 // approvedText returns the text of a file that the person approved, where it is known.
+// It is false as well for a text that cannot be decoded, so that the disk's is compared.
 func (a *Query) approvedText(f *language.File) (string, bool) {
 	rel, ok := workspace.Below(f.Folder, f.Path)
 	if !ok {
@@ -246,6 +253,8 @@ func (a *Query) powerFindings(f *language.File) []definition.Problem {
 
 // rangeOfChange returns where a file has what a change of its power comes from: the
 // entry of a list, the field, or else the agent's name.
+// Power may also grow because a field was taken out; then there is no entry and no field
+// to point at.
 func rangeOfChange(f *language.File, c authority.Change) definition.Range {
 	fields := strings.Split(c.Field, ".")
 	if v := f.Tree.Find(fields...); v != nil && c.Name != "" {
@@ -265,6 +274,7 @@ func rangeOfChange(f *language.File, c authority.Change) definition.Range {
 }
 
 // keySpan returns where the key of a field stands.
+// v is the value that the path begins in, and may be nil. False is for a key that is not there.
 func keySpan(v *definition.Value, path []string) (definition.Span, bool) {
 	for i, name := range path {
 		if v == nil {

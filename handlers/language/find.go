@@ -15,7 +15,9 @@ func (h *Handlers) Find(catalog *registry.Snapshot, name string) (*registry.Entr
 	if err == nil {
 		return e, nil
 	}
+	// Lookup refuses agents that cannot run. The search below does not look at their state.
 	folder := ""
+	// The path of a folder may have colons, an agent's name has none.
 	if i := strings.LastIndexByte(name, ':'); i > 0 {
 		for _, f := range h.Workspace.Snapshot().Folders() {
 			if f.Name == name[:i] || f.Canonical == name[:i] {

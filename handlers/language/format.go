@@ -51,6 +51,7 @@ func (h *Handlers) registersFormatter() bool {
 
 // registerFormatter offers the formatter for agent files alone, so that an editor
 // that shows us all documents does not ask which formatter a person wants for each.
+// It waits for the client's answer, so it runs in a goroutine of its own.
 func (h *Handlers) registerFormatter() {
 	if !h.registersFormatter() {
 		return

@@ -31,6 +31,27 @@
 //     computed by one request for all who want it at that time; of the rest several may
 //     compute the same.
 //
+// # Positions
+//
+// agents/language and the findings count lines from 0 and columns in UTF-16 units. Most
+// clients do, too; of others [Columns] converts each position on its way in and out. That
+// takes the text of the file, which is why the converter of an answer about many files
+// (texts) reads them. Files and calls are kept in our columns; reports of findings are kept
+// in the client's, which never change.
+//
+// # Waiting for the agents
+//
+// Editors ask with each key and each move of the cursor, about all files. A handler that
+// may have nothing to say therefore begins with [Handlers.QueryFiles], which waits for
+// nothing, and calls [Handlers.Query] once it knows that agents matter: Query waits until
+// the catalog has read what was saved before.
+//
+// # To add a method
+//
+// Write a func of ctx, the snapshot and the params in the file of its family, and a row
+// in one of the lists of routes; Granting tells the client of it at the start. A result
+// that is nil is null for the client.
+//
 // # Order of calls
 //
 // [New], then [Handlers.SetClient] and [Handlers.SetDaemon] before the first request is
@@ -242,6 +263,7 @@ func (h *Handlers) readingRoutes() []server.Route {
 }
 
 // editingRoutes are what changes files.
+// None of them writes a file: the client makes the edits that they return.
 func (h *Handlers) editingRoutes() []server.Route {
 	return []server.Route{
 		// rename.go

@@ -37,6 +37,7 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 		}
 		return nil, nil
 	}
+	// Tests and settings are explained without the agents, so nothing is waited for.
 	if f, ok := bare.testFile(name); ok {
 		c := bare.Columns(f.Text)
 		if markdown, r, ok := f.Hover(c.positionIn(p.Position)); ok {
@@ -73,12 +74,14 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 }
 
 // inlineHover tells of the agent whose @name is at a position of a document.
+// ok is false where no agent is called there, and for @auto, which is none.
 func (a *Query) inlineHover(d *workspace.Document, at definition.Position) (markdown string,
 	r definition.Range, ok bool) {
 	folder := a.FolderOf(d.URI)
 	w := a.World(folder)
 	for _, c := range a.calls(d) {
 		r = c.Range
+		// A command's range is all of it, with its words; the hover is about the name alone.
 		r.End = r.Start
 		r.End.Character++ // of @
 		for _, letter := range c.Agent {

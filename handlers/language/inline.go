@@ -108,6 +108,8 @@ func (a *Query) runActions(d *workspace.Document, p *protocol.CodeActionParams) 
 	r := a.Columns(d.Text).in(p.Range)
 	about := InlineOptions{Diagnostics: foreign(p.Context.Diagnostics)}
 	if r.Start != r.End {
+		// The selection stays in the client's columns: it comes back with the command,
+		// and is converted then.
 		about.Selection = &definition.Range{Start: definition.Position(p.Range.Start),
 			End: definition.Position(p.Range.End)}
 	}
@@ -134,8 +136,10 @@ func (a *Query) runActions(d *workspace.Document, p *protocol.CodeActionParams) 
 
 // commandsIn returns the inline commands on the lines of a range.
 func (a *Query) commandsIn(d *workspace.Document, r definition.Range) []language.Command {
+	// The list is shared by all who ask about this version, so a copy is narrowed.
 	return slices.DeleteFunc(slices.Clone(a.InlineCommands(d)), func(c language.Command) bool {
 		line := c.Range.Start.Line
+		// A selection of whole lines ends at the start of the next line, which is not meant.
 		behindIt := line == r.End.Line && r.End.Character == 0 && r.Start.Line < line
 		return line < r.Start.Line || line > r.End.Line || behindIt
 	})
@@ -161,6 +165,7 @@ func (a *Query) exampleActions(ctx context.Context, d *workspace.Document,
 		var list []language.Action
 		for _, name := range names[:min(len(names), maxAsked)] {
 			e := a.Catalog.Find(folder, name)
+			// What is built in has no file that an example could be written to.
 			if e == nil || e.Definition.Path == "" {
 				continue
 			}
@@ -182,6 +187,7 @@ func (a *Query) exampleActions(ctx context.Context, d *workspace.Document,
 
 // foreign returns the findings that are not the daemon's own, as a run is told of
 // them; nil for none.
+// They keep the client's positions, and lose the data that only their server understands.
 func foreign(all []protocol.Diagnostic) json.RawMessage {
 	var list []json.RawMessage
 	for _, d := range all {
@@ -219,6 +225,8 @@ func (a *Query) fixActions(d *workspace.Document, p *protocol.CodeActionParams) 
 		if len(p.Context.Diagnostics) > 1 {
 			title += ": " + tool.Clip(tool.Escape(messageOf(found)), MaxTitle)
 		}
+		// The fix reaches to the start of the next line. The last line has none, so there it
+		// ends where the finding does.
 		end := protocol.Position{Line: found.Range.End.Line + 1}
 		if int(end.Line) >= d.Lines().Count() {
 			end = found.Range.End
@@ -254,6 +262,8 @@ func messageOf(d protocol.Diagnostic) string {
 
 // askable returns agents that a person can ask something in a folder: the folder's
 // own first, then the person's and extensions', and main as the last of n.
+// Agents of other folders are left out, unless folder is "", and so are those that need
+// inputs beside words.
 func (a *Query) askable(folder string, n int) []*registry.Entry {
 	var list []*registry.Entry
 	var general *registry.Entry
@@ -288,6 +298,7 @@ func needsInputs(d *definition.Definition) bool {
 // name or title, else in its description; main where none does.
 func (a *Query) fixer(folder string) string {
 	best, rank := "main", 3
+	// The limit is above the number of agents, so that none is left out.
 	for _, e := range a.askable(folder, len(a.Catalog.Entries())+1) {
 		d := e.Definition
 		for i, text := range []string{d.Name + " " + d.Title, d.Description} {

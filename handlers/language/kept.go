@@ -44,6 +44,9 @@ func (k *latest[V]) put(w *workspace.Workspace, d *workspace.Document, v V) {
 func (k *latest[V]) turn(w *workspace.Workspace, d *workspace.Document, next func(last V) V) (v V, newest bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	// Documents are compared by identity: one that was closed and opened anew may have
+	// the same version and text. The lock is held, so that a forget for a later change of
+	// the workspace comes after this put.
 	if now, open := w.Snapshot().Document(d.URI); !open || now != d {
 		return v, false
 	}
@@ -121,7 +124,9 @@ func (m *memo[B, V]) used() bool {
 	return m.of != nil
 }
 
-// written is what is kept of agent files, and of what names agents.
+// written is what is kept of agent files, and of what names agents. commands and index have
+// funcs, not results, so that all requests for one version share one search. template is
+// kept by the looks of its folder, see templatesIn. tools are made once, by toolsKnown.
 type written struct {
 	open     latest[*memoEntry[readingBasis, *language.File]]
 	commands latest[*memoEntry[callsBasis, func() []language.Command]]
@@ -147,6 +152,7 @@ func (h *Handlers) Release(before *workspace.Snapshot, name uri.URI) {
 }
 
 // indexOf returns who names whom in a catalog.
+// The first who asks makes it, and all others wait for that one.
 func (w *written) indexOf(catalog *registry.Snapshot) *language.Names {
 	return w.index.get("", catalog, func() func() *language.Names {
 		return sync.OnceValue(func() *language.Names { return language.IndexNames(catalog) })
@@ -171,6 +177,7 @@ type callsBasis struct {
 
 // calls returns the lines of a document that call agents (spec 2.10). They are
 // found once for each version of it, however many ask at the same time.
+// The list is shared and must not be changed. The caller has looked whether d is lost.
 func (a *Query) calls(d *workspace.Document) []language.Command {
 	basis := callsBasis{d, a.Catalog, a.FolderOf(d.URI)}
 	find, _ := remember(&a.h.written.commands, a.h.Workspace, d, basis, func() (func() []language.Command, error) {
@@ -236,6 +243,8 @@ func (a *Query) namesOfAgents() []language.Named {
 	for _, f := range a.Snapshot.Folders() {
 		files = append(files, settings{filepath.Join(f.Canonical, workspace.ProjectSettings), f.Canonical})
 	}
+	// The map is never changed, only replaced as a whole, so it can be read without the
+	// lock. Where two requests read the files at once, either result is right.
 	known := &a.h.written.settings
 	known.mu.Lock()
 	before := known.files
@@ -254,6 +263,8 @@ func (a *Query) namesOfAgents() []language.Named {
 		switch {
 		case again && last.same(in):
 			in = last
+		// A lost document has no names that could be told; allKnown refuses a rename that
+		// it may be part of.
 		case open && !d.Lost:
 			in.list = namesIn(d.Text, in.uri, file.folder)
 		case !open:
@@ -297,6 +308,7 @@ func namesIn(text, name, folder string) []language.Named {
 
 // templatesIn returns the templates, the person's own among them, which are in dir. They
 // are read again when the folder looks other than before. locale is the person's.
+// The list is shared by all requests, and not changed.
 func (w *written) templatesIn(dir, locale string) []template.Template {
 	looks := strings.Builder{}
 	entries, _ := os.ReadDir(dir) // what cannot be read is told by agents/templates

@@ -19,6 +19,7 @@ func on(capability *bool) bool { return capability != nil && *capability }
 
 // markup is a text in Markdown in the format that a client prefers: Markdown where
 // it names that first, else without marks.
+// No formats mean plain text, as does a client that says nothing.
 func markup(formats []protocol.MarkupKind, markdown string) *protocol.MarkupContent {
 	for _, f := range formats {
 		if f == protocol.MarkupKindMarkdown {
@@ -33,6 +34,7 @@ func markup(formats []protocol.MarkupKind, markdown string) *protocol.MarkupCont
 
 // plainText takes the marks out of the Markdown that we write: bold, code, and the
 // backslashes that keep names as they are.
+// It knows nothing else of Markdown: lists, headings and links stay as they are written.
 func plainText(markdown string) string {
 	var b strings.Builder
 	for s := markdown; s != ""; {

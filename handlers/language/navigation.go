@@ -43,6 +43,8 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 	}
 	line, settings := "", false
 	if !agent {
+		// Most places are in a line without @, of a file that is neither settings nor
+		// tests: these are answered here, without waiting.
 		line = d.Lines().Line(int(n.at.Line))
 		_, _, _, settings = a.settingsFile(name)
 		_, tests := a.testFile(name)
@@ -56,9 +58,11 @@ func (h *Handlers) naming(ctx context.Context, s *workspace.Snapshot, p protocol
 	if !agent && !settings && !a.callsAgent(line) {
 		return a, n, false, false, nil // the line calls nobody: no file has to be looked at
 	}
+	// Names are looked up among the agents, and nothing else of a world is needed.
 	n.world = &language.World{Agents: a.Catalog}
 	if agent {
 		n.file, n.uri, n.at = f, f.URI, a.Columns(f.Text).positionIn(p.Position)
+		// The sources read settings and tests, so they are gathered only for a name.
 		if n.Range, ok = language.NameRange(n.world, f, n.at); ok {
 			n.sources = a.sources()
 		}

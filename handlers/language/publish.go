@@ -51,6 +51,7 @@ func (h *Handlers) ScheduleCheck(name uri.URI) {
 
 // findable reports whether a document may be an agent file, a settings file or a file of
 // tests, by its name alone.
+// It may be true for files that lie elsewhere than agents and settings do.
 func (h *Handlers) findable(name uri.URI) bool {
 	path, ok := workspace.FilePath(name)
 	if !ok {
@@ -120,6 +121,7 @@ func (h *Handlers) tellReport(ctx context.Context, r *report) bool {
 		now.open, now.version = true, *r.version
 	}
 	before, known := h.publisher.told[r.uri]
+	// A file without findings is news only where it is open, or where the client was told of some.
 	if (known && before == now && r.id != "") || (now.none && !now.open && (!known || before.none)) {
 		h.publisher.told[r.uri] = now
 		return true

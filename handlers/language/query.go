@@ -85,6 +85,7 @@ func (a *Query) place(path string) (resolved string, p registry.Place, ok bool) 
 	}
 	path = workspace.CanonicalPath(path)
 	name, dir := filepath.Base(path), filepath.Dir(path)
+	// A link that is called like an agent file may lead to a file that is not.
 	if !workspace.IsAgentFile(filepath.Join(".gemini", "agents", name)) {
 		return path, p, false
 	}
@@ -134,6 +135,7 @@ func (a *Query) file(name uri.URI) (*language.File, bool) {
 
 // read returns an open document as an agent file. What was read of the same text
 // last is not read again.
+// The file is shared by the requests about this version, and not changed. d is not lost.
 func (a *Query) read(d *workspace.Document, path string, place registry.Place) *language.File {
 	file, _ := remember(&a.h.written.open, a.h.Workspace, d, readingBasis{d.Text, place, a.generation()},
 		func() (*language.File, error) { return a.open(d.URI, path, place, d.Text), nil })
@@ -167,6 +169,7 @@ func readDisk(path string, limit int64) (string, bool) {
 }
 
 // agentFiles returns the open documents that are agent files, by URI.
+// Lost ones are left out, since their texts are not known.
 func (a *Query) agentFiles() []*language.File {
 	var list []*language.File
 	for d := range a.Snapshot.Documents() {
@@ -208,6 +211,7 @@ func (a *Query) World(folder string) *language.World {
 		w.Model = h.daemon.Agents.Resolve(&definition.Definition{Folder: folder}) // the table's default
 	}
 	if k.Servers != nil {
+		// Copied, since the states are filled in below.
 		w.Servers = slices.Clone(k.Servers(folder))
 	}
 	if h.daemon.MCP != nil {
@@ -289,6 +293,8 @@ func (a *Query) disk() language.Sources {
 
 // sources returns the files that may name agents: agent files, the lines of other
 // open documents, and settings.
+// The lists that it makes are the caller's; files and the index of names are shared. It
+// needs the catalog, which a query of QueryFiles does not have.
 func (a *Query) sources() language.Sources {
 	s := a.disk()
 	s.Open, s.Names = a.agentFiles(), a.h.written.indexOf(a.Catalog)
@@ -308,6 +314,7 @@ func (a *Query) sources() language.Sources {
 }
 
 // editable returns sources without the documents that nobody can edit, or is to.
+// It changes the list of s, which must be the caller's own.
 func (a *Query) editable(s language.Sources) language.Sources {
 	s.Documents = slices.DeleteFunc(s.Documents, func(d language.Document) bool { return !a.edited(uri.URI(d.URI)) })
 	return s
@@ -426,6 +433,8 @@ type texts struct {
 func (a *Query) texts() *texts { return &texts{a, map[string]Columns{}} }
 
 // of returns the columns of the file that a URI names.
+// A document whose text is known is taken as the snapshot has it, any other file as it is
+// on the disk now.
 func (t *texts) of(name string) Columns {
 	if t.a.encoding == workspace.UTF16 {
 		return Columns{encoding: workspace.UTF16}

@@ -23,6 +23,8 @@ import (
 // with the reason.
 func (h *Handlers) prepareRename(ctx context.Context, s *workspace.Snapshot,
 	p *protocol.PrepareRenameParams) (protocol.PrepareRenameResult, error) {
+	// This comes before naming, to which a lost document names no agent: the person would
+	// not learn why there is no rename.
 	if err := h.QueryFiles(s).checkKnown(p.TextDocument.URI); err != nil {
 		return nil, err
 	}
@@ -86,6 +88,7 @@ func (h *Handlers) rename(ctx context.Context, s *workspace.Snapshot,
 	if err := a.allKnown(change, old); err != nil {
 		return nil, err
 	}
+	// Expected before the answer is sent: the client may save as soon as it has that.
 	h.expectTexts(a, change.Edits)
 	edit, left, _ := a.workspaceEdit(a.texts(), change)
 	for _, r := range left {
@@ -189,11 +192,14 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
 			continue
 		}
 		f, ok := a.file(uri.URI(r.OldURI))
+		// A file that moves to another folder is another agent there, and an agent that
+		// was not called after its file keeps the name that it says.
 		if !ok || filepath.Dir(path) != filepath.Dir(f.Path) || f.Definition.Name != stemOf(f.Path) ||
 			stem == stemOf(f.Path) {
 			continue
 		}
 		change, err := language.RenameFile(w, sources, f, stem)
+		// RenameFile looks into the catalog, which does not have the names of this request.
 		for i, other := range given {
 			if err == nil && names[i] == stem && (other.Folder == f.Folder || f.Folder == "" || other.Folder == "") {
 				err = fault.New(fault.Invalid, "handlers.rename",
@@ -220,6 +226,7 @@ func (h *Handlers) willRenameFiles(ctx context.Context, s *workspace.Snapshot,
 		return nil, nil
 	}
 	h.expectTexts(a, all.Edits)
+	// The edit has no renames that could be left: the client moves the files itself.
 	edit, _, _ := a.workspaceEdit(a.texts(), all)
 	return edit, nil
 }
@@ -248,6 +255,7 @@ func willRename(c *protocol.ServerCapabilities) {
 // It sorts edits in place.
 func withEdits(text string, edits []language.Edit) string {
 	index := definition.NewIndex(text)
+	// From the last one backwards, so that the offsets of those before stay as they are.
 	slices.SortFunc(edits, func(x, y language.Edit) int { return index.Offset(y.Range.Start) - index.Offset(x.Range.Start) })
 	for _, e := range edits {
 		text = text[:index.Offset(e.Range.Start)] + e.Text + text[index.Offset(e.Range.End):]

@@ -91,6 +91,7 @@ func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string,
 				// Either may be the one that knows more, so both are answered.
 				mine.before = last.running()
 			} else {
+				// Nobody can use what is found in an older text.
 				last.stop()
 			}
 			return mine
@@ -186,9 +187,11 @@ func settingsFolder(path string, scope settings.Scope) string {
 
 // settingsNames returns what the settings of a folder may name, "" for the
 // person's. The agents of a folder that is none of the workspace's are not known.
+// The result is the caller's.
 func (a *Query) settingsNames(folder string) workspace.SettingsNames {
 	var names workspace.SettingsNames
 	if folder == "" || a.isRoot(folder) {
+		// Empty, not nil, which would mean that the agents are not known.
 		names.Agents = []string{}
 		seen := map[string]bool{}
 		for _, e := range a.Catalog.Entries() {

@@ -157,6 +157,7 @@ func (h *Handlers) documentLink(_ context.Context, s *workspace.Snapshot,
 	}
 	caps := h.textCaps().DocumentLink
 	c, list := a.Columns(f.Text), []protocol.DocumentLink{}
+	// The person's own agents have no folder: they may link to what lies beside them.
 	exists, done := existing(cmp.Or(f.Folder, filepath.Dir(f.Path)))
 	defer done()
 	for _, l := range language.Links(&language.World{Exists: exists}, f, a.URI) {

@@ -65,6 +65,8 @@ func (a *Query) testFile(name uri.URI) (*TestFile, bool) {
 
 // testFiles returns files of tests: those in the agents' folders of projects, by path, and
 // those that are open.
+// projects are canonical. One that cannot be read has no tests, and an open file counts only where
+// it is about one of them. Folders below those of the agents are not looked at.
 func (a *Query) testFiles(projects ...string) (files []*TestFile) {
 	var names []uri.URI
 	for _, p := range projects {
@@ -127,6 +129,8 @@ func (a *Query) testProblems(f *TestFile) []definition.Problem {
 }
 
 // testsNaming returns where files of tests name agents.
+// Only those beside the agents are read, and open ones: it is asked for each place that
+// names an agent.
 func (a *Query) testsNaming() (list []language.Named) {
 	for _, f := range a.testFiles(a.folders()...) {
 		for _, n := range f.Agents() {
@@ -138,6 +142,7 @@ func (a *Query) testsNaming() (list []language.Named) {
 }
 
 // completeTests returns what may stand at a position of a file of tests.
+// The list may be empty, and is never nil.
 func (a *Query) completeTests(f *TestFile, at protocol.Position) *protocol.CompletionList {
 	kinds := map[agenttest.Kind]language.ItemKind{
 		agenttest.KeyItem: language.FieldItem, agenttest.ValueItem: language.ValueItem,
@@ -244,6 +249,7 @@ type testOutcome struct {
 const maxTestsKept = 64
 
 // read returns a file of tests, which is read once for each text.
+// path only says which text it is compared with; the document may be shared.
 func (k *testsKept) read(path, text string) *agenttest.Document {
 	k.mu.Lock()
 	d := k.open[path]
@@ -251,6 +257,7 @@ func (k *testsKept) read(path, text string) *agenttest.Document {
 	if d != nil && d.Text == text {
 		return d
 	}
+	// Two requests may both read it; whose document is kept does not matter.
 	d = agenttest.Open(filepath.Base(path), text)
 	k.mu.Lock()
 	defer k.mu.Unlock()

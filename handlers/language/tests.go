@@ -27,6 +27,7 @@ func (h *Handlers) listTests(ctx context.Context, s *workspace.Snapshot,
 	result := &wire.TestListResult{Files: []wire.TestFile{}}
 	for _, f := range files {
 		one := wire.TestFile{URI: string(f.URI), Tests: []wire.TestCase{}}
+		// The agents are not waited for, so no test is found to name one that is missing.
 		if problems := f.Problems(nil); len(problems) > 0 {
 			one.Problem = fmt.Sprintf("line %d: %s", problems[0].Range.Start.Line+1, problems[0].Message)
 		}
@@ -76,6 +77,8 @@ func (a *Query) TestsOf(ctx context.Context, method, name string) (files []*Test
 }
 
 // allTests returns all files of tests in the workspace folders, and those that are open.
+// Unlike testFiles it looks for them in whole folders, each file once by its canonical
+// path. The error is ctx's.
 func (a *Query) allTests(ctx context.Context) (files []*TestFile, err error) {
 	seen := make(map[string]bool)
 	add := func(f *TestFile, ok bool) {

@@ -71,6 +71,7 @@ func recount(tokens []language.Token, text string, encoding workspace.Encoding) 
 	var at definition.Position // of rest, in UTF-16 units
 	var column uint32          // of rest, in the other
 	current := uint32(0)
+	// upTo reads on as far as a column in UTF-16, and returns that column in encoding.
 	upTo := func(character uint32) uint32 {
 		for at.Character < character && rest != "" {
 			r, size := utf8.DecodeRuneInString(rest)

@@ -85,6 +85,7 @@ func (h *Handlers) Reports(ctx context.Context, s *workspace.Snapshot, name, fil
 			}
 		}
 	}
+	// A world looks at templates, settings and MCP servers: the files of a folder share one.
 	worlds := map[string]*language.World{}
 	var list Validations
 	for _, f := range files {
@@ -150,6 +151,7 @@ func (a *Query) filesCalled(name string) (files []*registry.Entry) {
 func (a *Query) filesOf(ctx context.Context, entries []*registry.Entry) ([]*language.File, error) {
 	var files []*language.File
 	for _, e := range entries {
+		// Of a request that has ended no more is read; the caller looks at ctx.
 		if e.Definition.Path == "" || ctx.Err() != nil {
 			continue
 		}
@@ -176,6 +178,7 @@ func (a *Query) filesOf(ctx context.Context, entries []*registry.Entry) ([]*lang
 			if d.Digest != "" { // the catalog has read it: a link leads to what may be read
 				text, _ = DiskText(d.Path)
 			}
+			// The file may be another one by now than the catalog's: then the catalog's is judged.
 			if f, ok = a.open(name, d.Path, place, text), true; f.Definition.Digest != d.Digest {
 				f = a.open(name, d.Path, place, "")
 				f.Definition = d
@@ -208,6 +211,7 @@ func (a *Query) AnyFile(method, name string) (*language.File, error) {
 	if !ok {
 		return nil, server.BadParams(method, "uri", "is %q, which is no URI of a file", name)
 	}
+	// A file that lies in no workspace folder is judged as one of the person's own.
 	place := registry.Place{Scope: definition.Global, Dir: filepath.Dir(path)}
 	if folder := a.FolderOf(uri.URI(name)); folder != "" {
 		place.Scope, place.Folder = definition.Project, folder

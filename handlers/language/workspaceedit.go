@@ -47,6 +47,7 @@ func (a *Query) workspaceEdit(t *texts, e language.WorkspaceEdit) (edit *protoco
 		}
 		return edit, left, len(files) > 0 || len(left) == 0
 	}
+	// Texts come before renames, since they call the files by their old names.
 	for _, file := range files {
 		edit.DocumentChanges = append(edit.DocumentChanges, a.textEdit(file, byFile[file]))
 	}
