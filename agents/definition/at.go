@@ -190,6 +190,7 @@ func (l *lineReader) onLine(at int) bool {
 }
 
 // content returns where a line's text starts, and its column.
+// The column counts bytes, and a tab as one. A blank line starts at its end.
 func (l *lineReader) content(at, end int) (start, column int) {
 	for start = at; start < end && (l.src[start] == ' ' || l.src[start] == '\t'); start++ {
 	}
@@ -219,6 +220,7 @@ func (l *lineReader) continues(column int) bool {
 }
 
 // close closes what a key in the column ends.
+// Keys in that column or deeper have ended there.
 func (l *lineReader) close(column int) {
 	for len(l.open) > 0 && l.open[len(l.open)-1].column >= column {
 		l.open = l.open[:len(l.open)-1]
@@ -243,6 +245,7 @@ func (l *lineReader) dash(at, column int) {
 }
 
 // path returns what is open, with more steps.
+// The slice is the caller's: what is open goes on to change.
 func (l *lineReader) path(more ...Step) []Step {
 	var path []Step
 	for _, o := range l.open {

@@ -104,6 +104,7 @@ func (b *bracket) next(i int) {
 }
 
 // colon takes what is before the colon at i as a key, if it may be one.
+// Otherwise the bracket stays as it is.
 func (b *bracket) colon(src string, i int) {
 	// A colon inside a word, as in a URL, ends no key.
 	if !b.beforeKey() || (i+1 < len(src) && !space(src[i+1]) && src[i+1] != '\r' &&
@@ -120,6 +121,8 @@ func (b *bracket) colon(src string, i int) {
 
 // within returns the path to the offset in the brackets that are open, of which the part
 // at hand ends at end.
+// nest is from the outermost in, and not empty. The last step has the span of what is
+// written there; a key that no colon follows is OnKey.
 func (l *lineReader) within(nest []bracket, end int) *after {
 	path := l.path()
 	for i, b := range nest {
@@ -177,6 +180,7 @@ func trimQuotes(s string) string {
 
 // withoutComment returns a line's text without a comment and the spaces before
 // it.
+// s begins with the text, not with blanks. Behind a closing quote nothing is kept.
 func withoutComment(s string) string {
 	if s == "" || s[0] == '#' {
 		return ""

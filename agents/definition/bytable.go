@@ -30,6 +30,7 @@ func (r *reader) byTable(v *node, path string) {
 
 // byRow checks one value by the row of its field.
 // Fields that have a reader of their own are not read by it.
+// It only judges: the value is kept nowhere.
 func (r *reader) byRow(f *Field, n *node) {
 	// Fields that are read by their rows have one type each.
 	switch f.Type[0] {

@@ -133,6 +133,7 @@ func shapedAsOurs(name string, v *node) bool {
 }
 
 // all reports whether each item of a node is of a kind.
+// It is true for a node without items.
 func all(n *node, want kind) bool {
 	for i := range n.items {
 		if n.items[i].kind != want {
@@ -166,6 +167,7 @@ func validName(name string) bool {
 }
 
 // reservedName reports whether a name means something else (spec 1.2).
+// Such a name fits the shape, so validName has to be asked as well.
 func reservedName(name string) bool {
 	switch name {
 	case "main", "auto", "user", "END", "system":
@@ -211,6 +213,7 @@ func slug(name string) string {
 }
 
 // titleOf makes a title of a name: code-fixer is Code Fixer.
+// A name without a letter or digit has the title Agent, so that there is one to show.
 func titleOf(name string) string {
 	var b strings.Builder
 	b.Grow(len(name))

@@ -9,6 +9,7 @@ import (
 )
 
 // doubts reports fields that do not do what they say, by what other fields say.
+// finish calls it when all fields are read: they may stand in any order.
 func (r *reader) doubts() {
 	r.emptyTitle()
 	r.bothThinking()
@@ -103,6 +104,7 @@ func (r *reader) bothThinking() {
 }
 
 // checkSampling reports a temperature and a top_p that the agent's model does not take.
+// A model that is chosen later (inherit, auto) may take them.
 func (r *reader) checkSampling() {
 	if r.source.Installed.Sampling == nil || r.Model == "inherit" || r.Model == "auto" {
 		return
@@ -124,6 +126,7 @@ func (r *reader) checkSampling() {
 
 // outputText reports each ${x} of output.text that the output never has: nothing
 // would stand there. What a schema allows without naming it is not known.
+// There are maxRepeats findings at most.
 func (r *reader) outputText() {
 	_, output := r.keyOf("output")
 	if r.Output == nil || output == nil {
@@ -176,6 +179,7 @@ var questionPlaceholders = []string{"tool_name", "tool_args", "risk", "agent"}
 
 // questionText reports each {x} of a question's template that is no placeholder: it is
 // shown as it is.
+// ${x} is left out, since it is no question's, and each name is reported once.
 func (r *reader) questionText(v *node) {
 	told := make(map[string]bool)
 	for i := 0; i < len(v.text) && len(told) < maxRepeats; i++ {

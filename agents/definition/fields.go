@@ -51,6 +51,7 @@ func (r *reader) field(k *key, v *node) bool {
 
 // aboutField reads what an agent is called and told.
 // It reports whether the key is one of these; a value that is wrong is a finding.
+// The name is only noted here: finishName judges it, or makes one where there is none.
 func (r *reader) aboutField(k *key, v *node) bool {
 	switch k.name {
 	case "kind":
@@ -106,6 +107,7 @@ func (r *reader) aboutField(k *key, v *node) bool {
 
 // partField reads what an agent is put together from.
 // It reports whether the key is one of these in the file's dialect.
+// A key that means something else in this dialect is false here.
 func (r *reader) partField(k *key, v *node) bool {
 	switch k.name {
 	case "tools":

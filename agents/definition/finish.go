@@ -225,6 +225,7 @@ func placeholdersOf(s string) func(yield func(int, string) bool) {
 }
 
 // placeholderEnd returns where the letters, digits and _ that start at from end.
+// It is from where none stands there.
 func placeholderEnd(s string, from int) int {
 	for from < len(s) {
 		c := s[from]

@@ -176,6 +176,8 @@ func (f *fixer) rewriteName() {
 // fixField offers the key that was meant, or to remove one that says nothing.
 // Nothing is removed where a key may be meant: only what is there twice goes.
 func (f *fixer) fixField() {
+	// Findings have no mark of their cause but their words: those of again and unknown
+	// are looked for here, so both places change together.
 	if in, _ := f.holder(f.Root, f.span); f.problem.Meant != "" {
 		if in.Get(f.problem.Meant) == nil { // else it would be there twice
 			f.replace(f.problem.Meant, false)
@@ -278,6 +280,7 @@ func (f *fixer) missing() {
 
 // insert offers a field of the top: kind first, others after name or kind. A key
 // that is there without a value gets it.
+// Nothing is offered for a field that has a value, and in a front-matter in braces.
 func (f *fixer) insert(name, value string, sure bool) {
 	fix := Fix{Title: "Add " + name + ": " + value, Sure: sure}
 	if v := f.Root.Get(name); v != nil {
@@ -319,6 +322,7 @@ func (f *fixer) rename() {
 
 // quote offers to write a number or a boolean as the text that is wanted.
 func (f *fixer) quote() {
+	// These are words of reportType.
 	if strings.Contains(f.problem.Message, "write it in quotes") {
 		f.add(Fix{Title: "Put it in quotes", Edits: []Edit{f.edit(f.span, `"`+f.Text[f.span.Start:f.span.End]+`"`)}})
 	}

@@ -234,6 +234,7 @@ func (r *reader) rule(name listed, v *node, verdict string) {
 }
 
 // effort reads how hard a model of another tool is to think.
+// A level that stands in the file as thinking_level counts before it.
 func (r *reader) effort(k *key, v *node) {
 	level := ""
 	switch v.text {

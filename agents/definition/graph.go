@@ -244,6 +244,8 @@ func (r *reader) graphEdges(g *Graph, v *node, places map[graph.Place]*node) boo
 
 // graphState reads the keys of the state, and reports whether it is an object.
 // Whether a reducer exists is checked by package graph.
+// It adds to g.State, g.Keys and places, also what it finds fault with, so that package
+// graph can tell where its own findings are.
 func (r *reader) graphState(g *Graph, v *node, places map[graph.Place]*node) bool {
 	if v.kind == null {
 		return true

@@ -43,6 +43,7 @@ const (
 )
 
 // guardrailsField reads guardrails in both spellings (spec 1.2, 6.1).
+// An empty object is no guard.
 func (r *reader) guardrailsField(v *node) {
 	if !r.shape(v, "guardrails", mapping, list) {
 		return
@@ -164,6 +165,7 @@ func crossingBounds(v *node) string {
 
 // unmeetable says why no value meets a schema, "" where that is not plain from its
 // top: what needs more than a look is found when a result is checked.
+// A property matters only where it is required: else a value may leave it out.
 func unmeetable(v *node) string {
 	if v.kind == boolean {
 		if v.truth {

@@ -41,6 +41,7 @@ type Installed struct {
 }
 
 // checkRetired reports a model that does not answer any more.
+// id is the model's, name what is written, which may be an alias.
 func (r *reader) checkRetired(id, name string, start, end int) {
 	if r.source.Installed.Retired == nil {
 		return
@@ -81,6 +82,8 @@ func (r *reader) serversKnown() ([]string, bool) {
 }
 
 // checkServer reports a server of mcp.servers that is not configured.
+// * is never reported. In another tool's file it is a hint, since that tool has servers
+// of its own.
 func (r *reader) checkServer(name listed) {
 	servers, known := r.serversKnown()
 	if !known || name.name == "*" || slices.Contains(servers, name.name) {
@@ -154,6 +157,8 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 
 // condition reports a condition that does not compile, or asks for something that is not
 // among names, and whether neither is so. Without names it may ask for everything.
+// It is true as well where there is nobody to compile it, and for no node. A condition
+// that is not compiled, because the file has too many, counts as wrong.
 func (r *reader) condition(v *node, text string, names ...string) bool {
 	if r.source.Installed.Expression == nil || v == nil {
 		return true

@@ -80,6 +80,7 @@ func (r *reader) foreignServerTools(t translation, name listed) {
 
 // respell puts another server or tool into an entry, as its dialect writes it;
 // "" where nothing else is known, or it cannot be told where.
+// last says that part is the tool, which stands behind the server.
 func respell(entry, part, meant string, last bool) string {
 	if meant == "" {
 		return ""

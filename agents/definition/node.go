@@ -45,6 +45,7 @@ type key struct {
 }
 
 // get returns the value of a mapping's key, or nil.
+// The result points into the tree, so a reader may change the node.
 func (n *node) get(name string) *node {
 	if n.kind != mapping {
 		return nil
@@ -58,6 +59,7 @@ func (n *node) get(name string) *node {
 }
 
 // value returns n as encoding/json would have decoded it.
+// Numbers are float64, and null is nil.
 func (n *node) value() any {
 	switch n.kind {
 	case boolean:
@@ -160,6 +162,7 @@ func resolveNumber(n *node) bool {
 }
 
 // integral reports whether a number has no fraction and fits an int.
+// The bound is that of whole numbers in a float64.
 func (n *node) integral() bool {
 	return n.kind == number && n.num == math.Trunc(n.num) && math.Abs(n.num) < 1<<53
 }

@@ -240,6 +240,7 @@ func (r *reader) sort() {
 }
 
 // report adds a problem; start and end are offsets of the file.
+// The problems are sorted at the end, by sort.
 func (r *reader) report(code string, severity Severity, start, end int, message string) {
 	if code == "agent/yaml-repaired" {
 		message = strings.TrimSuffix(message, ".") + "; the agent loads all the same."
@@ -260,6 +261,7 @@ func (r *reader) suggest(code string, severity Severity, start, end int, meant, 
 }
 
 // at reports a problem at a node.
+// format is that of fmt, so a text of the file must be an argument.
 func (r *reader) at(n *node, code string, severity Severity, format string, args ...any) {
 	r.report(code, severity, n.start, n.end, fmt.Sprintf(format, args...))
 }

@@ -10,6 +10,8 @@ import (
 )
 
 // file returns the offset in the file of an offset in the text.
+// s.at has a place for each byte of a repaired text. In any other text the lines are
+// those of the file, with shorter line endings.
 func (s *source) file(off int) int {
 	if s.at != nil {
 		return s.at[off]
@@ -19,6 +21,7 @@ func (s *source) file(off int) int {
 }
 
 // toFile gives a tree of the text its places in the file.
+// It changes the tree, and must be called once.
 func (s *source) toFile(n *node) {
 	n.start, n.end = s.file(n.start), s.file(n.end)
 	for i := range n.keys {

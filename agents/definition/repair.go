@@ -254,6 +254,7 @@ func (m *repairer) repairQuoted(from, trimmed, end int) int {
 }
 
 // quoteEnd returns the length of the quoted text that s begins with, or -1.
+// The length counts both quotes.
 func quoteEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch {

@@ -123,6 +123,7 @@ func SecretIn(text string) string {
 
 // secretShape says what a word looks like, or "". Words without a digit are
 // prose or placeholders.
+// A word is judged by its prefix, its length and how many different characters it has.
 func secretShape(word string) string {
 	for _, shape := range secretShapes {
 		rest, ok := strings.CutPrefix(word, shape.prefix)

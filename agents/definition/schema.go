@@ -242,6 +242,8 @@ func (p *parts) keyword(name string, n *node, in inside) bool {
 
 // pattern reports a pattern that must not come to be compiled. Where no schema is
 // known to be, a text need be none.
+// It reports whether the schema may still be compiled. A pattern that is there twice is
+// parsed once, and counts each time in what it costs to run.
 func (p *parts) pattern(text string, at *node, in inside) bool {
 	known, ok := p.patterns[text]
 	if !ok {
@@ -359,6 +361,7 @@ func remoteRef(v *node, in inside) *node {
 }
 
 // encode returns a node as JSON, a mapping's members in the file's order.
+// It is what schemas are compiled from, so that their findings come in that order.
 func encode(v *node) string {
 	var b strings.Builder
 	encodeTo(&b, v)

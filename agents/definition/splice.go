@@ -67,6 +67,7 @@ func (f *fixer) lineStart(off int) int {
 }
 
 // keyOf returns the place of the key whose value v is, a part of the tree.
+// It is zero for a value that is no key's. The whole tree is searched: there is no way up.
 func (f *fixer) keyOf(v *Value) Span {
 	var look func(in *Value) Span
 	look = func(in *Value) Span {
@@ -180,6 +181,7 @@ func (f *fixer) withoutKey(key Span) (Edit, bool) {
 }
 
 // holder returns the mapping that has a key in a place, and which it is.
+// nil where no key stands exactly there.
 func (f *fixer) holder(in *Value, key Span) (*Value, int) {
 	if in == nil {
 		return nil, 0

@@ -75,6 +75,7 @@ func (t *text) position(off int) Position {
 }
 
 // span returns the range of the bytes from start up to end.
+// An end before the start counts as the start.
 func (t *text) span(start, end int) Range {
 	return Range{Start: t.position(start), End: t.position(max(start, end))}
 }
@@ -94,6 +95,7 @@ func lineEnd(src string, off int) int {
 
 // nextLine returns the offset at which the line after the one that ends at end
 // starts.
+// It is len(src) where that was the last line.
 func nextLine(src string, end int) int {
 	switch {
 	case end >= len(src):

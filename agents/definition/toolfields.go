@@ -167,6 +167,8 @@ func (r *reader) allowForeign(v *node) {
 
 // allowTranslated allows what an entry of another tool's list means here. outcome says what
 // becomes of one that is not known.
+// It also notes what the entry means for servers and delegation, which
+// subagentsAndServers reads when the list is done.
 func (r *reader) allowTranslated(name listed, outcome string) translation {
 	t := translate(name.name, r.Dialect, r.declared)
 	switch {
@@ -329,6 +331,8 @@ func (r *reader) subagentsField(v *node, field string) {
 }
 
 // namesOrAll reads a list of names, or * for all; each is looked at first.
+// nil stands for a value of a wrong type. look gets each name with its place, also one
+// that is there twice.
 func (r *reader) namesOrAll(v *node, field string, look func(listed)) []string {
 	if v.kind == str && v.text == "*" {
 		return []string{"*"}
@@ -414,6 +418,8 @@ func (r *reader) onlySafe() {
 }
 
 // conflicts reports tools that are allowed and denied.
+// Names are compared in their canonical spelling; a pattern is only compared as a whole
+// with what is denied.
 func (r *reader) conflicts() {
 	// No honest file has so many of both, and each is compared with each.
 	if len(r.allowed) == 0 || len(r.denied) == 0 || len(r.allowed)*len(r.denied) > math.MaxUint16 {

@@ -272,6 +272,7 @@ func fieldPath(path []string) string {
 }
 
 // steps takes a field's path apart; indices are those of like.
+// A part with [] takes the next index of like, or none where like has no more.
 func steps(field string, like []string) []string {
 	var path, indices []string
 	for _, name := range like {

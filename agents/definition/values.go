@@ -32,6 +32,8 @@ func (r *reader) trimSmartQuotes(v *node) {
 }
 
 // reportType reports a value of a wrong type.
+// want is a noun with its article. An empty value is told in other words, since there is
+// no type to correct.
 func (r *reader) reportType(v *node, field, want string) {
 	if v.kind == null {
 		r.at(v, "agent/type", Error, "%s is empty and must be %s; write it, or remove it.", field, want)
@@ -57,6 +59,7 @@ func free(field string) bool {
 
 // oneOf reports a string that is none of the values that a field of the table
 // may have.
+// format makes a sentence with its full stop; the word that was meant is added to it.
 func (r *reader) oneOf(v *node, field, format string, args ...any) {
 	meant := ""
 	if f := fieldIndex[field]; f != nil {
@@ -182,6 +185,7 @@ func (r *reader) durationField(v *node, field string) (time.Duration, bool) {
 }
 
 // shape checks a value's type and reports whether it has one of the wanted.
+// An empty value is false as well, without a finding: most fields may be left empty.
 func (r *reader) shape(v *node, field string, want ...kind) bool {
 	if v.kind == null {
 		return false

@@ -46,6 +46,7 @@ type source struct {
 }
 
 // plainSource returns src[from:to], with its line endings made \n.
+// lines and starts then have the same length: a line keeps its number.
 func plainSource(src string, from, to int) *source {
 	s := &source{text: src[from:to]}
 	if strings.IndexByte(s.text, '\r') >= 0 {
@@ -130,6 +131,7 @@ func (s *source) tokens() (token.Tokens, *finding) {
 }
 
 // syntax makes a finding of a parser's error, at its line and column.
+// An error without a place is told at the first line.
 func (s *source) syntax(err error) finding {
 	message, off := "", 0
 	var located interface {
@@ -237,6 +239,7 @@ type flow struct {
 }
 
 // brackets gives a collection in brackets its extent.
+// In any other collection, and without a closing bracket, its end stays as it is.
 func (c *converter) brackets(n *node, f flow) {
 	if !f.is || f.start == nil {
 		return

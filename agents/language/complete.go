@@ -118,6 +118,7 @@ func Describe(w *World, folder string, i Item) string {
 }
 
 // snippet is a text without anything that a snippet would take for its own.
+// The comma and the bar, which mean something inside a choice, are left as they are.
 func snippet(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `$`, `\$`, `}`, `\}`).Replace(s)
 }
@@ -276,6 +277,7 @@ func (c *completion) emptyFile() bool {
 }
 
 // templates offers whole files.
+// A template that cannot be used is left out here: the list of templates says why.
 func (c *completion) templates() {
 	name := nameOfFile(c.f.Path)
 	for _, t := range c.w.Templates {
@@ -326,6 +328,7 @@ func fileSnippet(text, name string) string {
 }
 
 // titleOf makes a title of a name: code-fixer is Code Fixer.
+// Unlike that of package definition it returns "" for a name without letters or digits.
 func titleOf(name string) string {
 	var title []string
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '-' || c == '_' }) {
@@ -407,6 +410,7 @@ func tablePath(path string) string {
 }
 
 // typeOf is a field's type in words.
+// A few values say more than the type; of many the type is shown.
 func typeOf(f definition.Field) string {
 	if len(f.Values) > 0 && len(f.Values) <= 4 {
 		return strings.Join(f.Values, " | ")
@@ -449,6 +453,7 @@ func (c *completion) stub(f definition.Field) string {
 }
 
 // choice is a tab stop that offers values.
+// The values must have no comma, bar or backslash, which would need a backslash here.
 func choice(values []string) string {
 	return "${1|" + strings.Join(values, ",") + "|}"
 }

@@ -116,6 +116,7 @@ func New(w *World, a Answers) (Made, error) {
 
 // checkFree returns why no agent of that name can lie at path.
 // It asks the catalogue alone: who writes the file asks the disk and the editor.
+// nil also where the catalogue is not known.
 func (w *World) checkFree(a Answers, path string) error {
 	if w.Agents == nil {
 		return nil

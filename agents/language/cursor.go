@@ -24,6 +24,7 @@ type place struct {
 
 // placeAt returns where an offset is in the front-matter; false elsewhere, and in the
 // spaces before a text of several lines.
+// The path of an entry ends without [], which list stands for.
 func (f *File) placeAt(offset int) (place, bool) {
 	steps := f.Tree.At(offset)
 	if len(steps) == 0 || !steps[len(steps)-1].Holds(offset) {
@@ -62,9 +63,11 @@ func pathOf(steps []definition.Step) string {
 }
 
 // parent returns the path that the key at hand is under; "" at the top.
+// It is not canonical: keys stand in it as the file spells them.
 func (p place) parent() string { return pathOf(p.steps[:len(p.steps)-1]) }
 
 // last returns the last step.
+// A place of placeAt has one at least.
 func (p place) last() definition.Step { return p.steps[len(p.steps)-1] }
 
 // canonical returns the path of a field in its canonical spelling, or as it is
@@ -174,6 +177,7 @@ func (f *File) siblings(p place, offset int) map[string]bool {
 }
 
 // nextLine returns where the line after the one that holds an offset starts.
+// Behind the last line it is one more than the length of the text.
 func (f *File) nextLine(offset int) int {
 	end := f.lineEnd(offset)
 	if end+1 < len(f.Text) && f.Text[end] == '\r' && f.Text[end+1] == '\n' {
@@ -198,6 +202,7 @@ func (f *File) endsMapping(line, column int, other bool) bool {
 
 // keyOf returns the key that begins in a column of the line that starts at an
 // offset, and whether a dash is before it.
+// It reads one line and no YAML: a value with a colon looks like a key.
 func (f *File) keyOf(line, column int) (name string, dash, ok bool) {
 	text := f.Text[line:f.lineEnd(line)]
 	if len(text) <= column {

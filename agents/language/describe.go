@@ -125,6 +125,8 @@ func describeModel(w *World, name string) string {
 }
 
 // pricesOf tells a model's prices, one paragraph.
+// It begins with an empty line, to stand behind what is said of the model. There is a
+// price for each size of request where the provider has several.
 func pricesOf(e model.Entry) string {
 	if len(e.Prices) == 0 {
 		return "\n\nThe price is not known."

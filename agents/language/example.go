@@ -59,6 +59,8 @@ func (f *File) exampleAt(example string) (at int, text string) {
 }
 
 // nextItem returns where the next entry of a list is put in and the text for it.
+// "" is returned for a value that is no list. An entry of lines gets the indentation and
+// the dash of the one before.
 func (f *File) nextItem(list *definition.Value, eol, item string) (at int, text string) {
 	switch {
 	case list.Kind != definition.List:

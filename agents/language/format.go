@@ -122,6 +122,7 @@ func sameModel(*definition.Definition) func(string) (string, bool) {
 }
 
 // sameProblems compares findings but for their places and order.
+// A finding is the same where its code and its text are.
 func sameProblems(a, b []definition.Problem) bool {
 	said := func(list []definition.Problem) []string {
 		var texts []string
@@ -240,6 +241,8 @@ func valueSpacing(t *definition.Tree, v *definition.Value, put func(int, int, st
 
 // ordering returns the text with the keys of its front-matter in the table's
 // order.
+// The lines themselves stay as they are; one that comes last gets an ending of the text's
+// own kind where it has none.
 func ordering(t *definition.Tree) string {
 	lines := linesOf(t.Text, t.Front.Start, t.Front.End)
 	if len(lines) == 0 || t.Root.Kind != definition.Mapping {
@@ -365,6 +368,7 @@ func childPath(path, name string) string {
 }
 
 // keeps reports whether a text counts the empty lines behind it.
+// It is so for | and > with a +, also where that text is the last part of the value.
 func keeps(text string, v *definition.Value) bool {
 	for (v.Kind == definition.Mapping || v.Kind == definition.List) && len(v.Items) > 0 {
 		v = &v.Items[len(v.Items)-1]
@@ -374,6 +378,7 @@ func keeps(text string, v *definition.Value) bool {
 }
 
 // comment reports whether a line is a comment that is no deeper than a column.
+// A deeper one belongs to the value above it.
 func comment(text string, l definition.Span, column int) bool {
 	line := text[l.Start:l.End]
 	content := strings.TrimLeft(line, " ")
@@ -447,6 +452,7 @@ func lineEdits(f *File, text string) []Edit {
 }
 
 // wholeLines returns a text's lines with their endings.
+// Together they are the text.
 func wholeLines(text string) []string {
 	var lines []string
 	for at := 0; at < len(text); {

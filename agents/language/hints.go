@@ -168,6 +168,8 @@ func toolsHint(d *definition.Definition, w *World) (label, tooltip string) {
 
 // offeredTools returns the tools that a model is offered for an agent: what
 // [World.Offered] says, else what the file's own lists leave of all tools.
+// The second answer knows neither trust nor settings, and is for a world without an
+// explanation.
 func (w *World) offeredTools(d *definition.Definition) []string {
 	if w.Offered != nil {
 		return w.Offered(d)

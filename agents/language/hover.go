@@ -69,6 +69,7 @@ func HoverAt(w *World, f *File, at definition.Position) (Hover, bool) {
 }
 
 // describeField tells what a field means. path is as the file spells it.
+// Fields of inputs have names that the author chose, so these are no spellings.
 func describeField(field definition.Field, path string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · %s", escape(field.Path), escape(strings.Join(field.Type, " or ")))
@@ -94,6 +95,7 @@ func describeField(field definition.Field, path string) string {
 
 // hoverKey tells of a key, and what became of a list of tools under it.
 // It is "" for a key that the table does not have.
+// Of a file of ours nothing is added: it says itself what it means.
 func (f *File) hoverKey(p place, field definition.Field, known bool, w *World) string {
 	if !known {
 		return ""
@@ -158,6 +160,7 @@ func (f *File) readAs(s definition.Span) string {
 
 // hoverValue tells of a value by the meaning of its field, and which part of it
 // is meant; "" where the field says all.
+// In another tool's file a text with commas is a list, and the part at offset is meant.
 func (f *File) hoverValue(p place, field definition.Field, offset int, w *World) (string, definition.Span) {
 	span := p.last().Span
 	word := scalarSpan(f, &definition.Value{Span: span})
@@ -246,6 +249,7 @@ func (f *File) hoverTool(name string, w *World) string {
 }
 
 // hoverGlob tells which tools a glob stands for.
+// Only tools that are there now are looked at; maxMatches are named.
 func hoverGlob(glob string, w *World) string {
 	canonicalGlob, _ := definition.CanonicalTool(glob)
 	var names []string
@@ -296,6 +300,7 @@ func (f *File) hoverForeign(name string, w *World) string {
 }
 
 // hoverHandoff tells whom control passes to, when, and what goes with it.
+// Of several handoffs to one agent the first is told.
 func (f *File) hoverHandoff(to string, w *World) string {
 	text := f.hoverAgent(to, w)
 	i := slices.IndexFunc(f.Definition.Handoffs, func(h definition.Handoff) bool { return h.To == to })
@@ -331,6 +336,7 @@ func (f *File) hoverHandoff(to string, w *World) string {
 }
 
 // hoverAgent tells of an agent that a file names.
+// It is never empty: a name that means nobody is told as such.
 func (f *File) hoverAgent(name string, w *World) string {
 	switch name {
 	case "*":

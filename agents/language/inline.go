@@ -182,6 +182,7 @@ func (s style) candidates(text string) iter.Seq[candidate] {
 
 // frontMatter returns where the front-matter of a text ends; 0 where it has none:
 // a line --- that no other follows is a rule.
+// It looks at the dashes alone, so that a document of any tool will do.
 func frontMatter(f *File) int {
 	for line := range f.lines(definition.Span{Start: 0, End: len(f.Text)}) {
 		switch dashes := strings.TrimRight(f.Text[line.Start:line.End], " \t") == "---"; {

@@ -208,6 +208,7 @@ func indented(lines []string) bool {
 
 // beside says why nothing can be put below a command or in its place: its line
 // has something else, or goes on.
+// nil where the line is the command's own. The error is for the person.
 func (c Command) beside() error {
 	rest := strings.TrimSpace(c.After)
 	if !c.goes && c.marks[1] != "" {
@@ -245,6 +246,8 @@ func eolAt(text string, end int) string {
 
 // quotedAnswer returns the lines of an answer as they may stand in a comment between
 // marks, or up to the line's end. Lines of text are wrapped, those of code are not.
+// Each line begins with >, has nothing that is not seen, and cannot end the comment that
+// it is put in.
 func quotedAnswer(answer string, marks [2]string, quotes *strings.Replacer) []string {
 	var lines []string
 	var code fence
@@ -339,6 +342,7 @@ func splices(line string) bool {
 
 // codeBlocks returns the fenced blocks of code of a Markdown text, without their fences.
 // One that is not closed goes to the end.
+// Lines end with \n, and have lost the indentation of their block.
 func codeBlocks(text string) []string {
 	var blocks []string
 	var lines []string

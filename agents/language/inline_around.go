@@ -167,6 +167,8 @@ func (b blocks) depth(i int) int {
 
 // closes reports whether a line ends a block that began above it, or goes on with
 // it.
+// It judges by the first word and knows no language. A wrong guess makes the block larger
+// or smaller, and nothing else.
 func (b blocks) closes(i int) bool {
 	s := strings.TrimSpace(b.lines[i])
 	if s == "" {
@@ -186,6 +188,7 @@ func (b blocks) closes(i int) bool {
 
 // remark reports whether a line looks like a comment, or what is written before
 // the thing that it says something of.
+// @ stands for decorators and annotations.
 func (b blocks) remark(i int) bool {
 	s := strings.TrimSpace(b.lines[i])
 	for _, mark := range []string{"//", "#", "--", ";", "/*", "*", "<!--", "@", "%", "\""} {

@@ -171,6 +171,7 @@ var scopes = map[definition.Scope]int{definition.Project: 0, definition.Global: 
 	definition.Extension: 2, definition.System: 3}
 
 // server returns the server of a name.
+// false also stands for settings that are not known.
 func (w *World) server(name string) (Server, bool) {
 	for _, s := range w.Servers {
 		if s.Name == name {

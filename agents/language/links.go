@@ -91,6 +91,7 @@ func toSlash(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 
 // urls yields the http and https URLs of a part of the text.
 // Marks at their ends that belong to the sentence are left out.
+// A URL has ASCII alone: text of another script right behind it is not part of it.
 func (f *File) urls(s definition.Span) func(yield func(definition.Span) bool) {
 	return func(yield func(definition.Span) bool) {
 		for at := s.Start; at < s.End; {
@@ -144,6 +145,7 @@ func trimURL(s string) string {
 
 // paths yields where a part of the text mentions a file: @path with the @, and
 // the names of memory files.
+// @ before an absolute path begins none. Whether a file is there is not looked at.
 func (f *File) paths(s definition.Span) func(yield func(definition.Span) bool) {
 	return func(yield func(definition.Span) bool) {
 		for at := s.Start; at < s.End; {

@@ -18,6 +18,8 @@ type locator struct {
 }
 
 // position returns the place of a byte offset inside the text.
+// It counts on from the place that was asked for last, so questions in the order of the
+// text cost the text once. Only a step back over lines uses the index.
 func (l *locator) position(offset int) definition.Position {
 	text := l.f.Text
 	switch {

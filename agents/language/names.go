@@ -68,6 +68,7 @@ type Override struct {
 }
 
 // copyEdit returns the edit that gives another name the same, before the key.
+// The old key stays where it is: it may hold for other agents of that name.
 func (o *Override) copyEdit(uri, name string) Edit {
 	return Edit{uri, definition.Range{Start: o.At, End: o.At}, `"` + name + `": ` + o.Value + "," + o.Behind}
 }
@@ -145,6 +146,7 @@ func namingKey(key string) bool {
 
 // wordsOf notes each word of the strings of a value that may be a name, and what other
 // tools' display names become.
+// It may note words that name nobody; it must not miss one that does.
 func wordsOf(value any, note func(string)) {
 	switch v := value.(type) {
 	case string:
@@ -175,6 +177,7 @@ func wordsOf(value any, note func(string)) {
 const maxNameText = 128
 
 // namesIn notes what a prompt names: @name and transfer_to_name.
+// As wordsOf it may note too much.
 func namesIn(text string, note func(string)) {
 	marks := "@"
 	if strings.Contains(text, "@") {

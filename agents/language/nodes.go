@@ -123,6 +123,7 @@ func conditionIn(f *File, v *definition.Value, add func(definition.Span, int)) b
 
 // nodeAt returns the place at a position that names a node of the file's graph, and all
 // places that name one.
+// false for a file without a graph, and for any other place.
 func nodeAt(f *File, at definition.Position) (nodeName, nodeNames, bool) {
 	if f.Tree.Root == nil || f.Definition.Graph == nil {
 		return nodeName{}, nodeNames{}, false
@@ -136,6 +137,7 @@ func nodeAt(f *File, at definition.Position) (nodeName, nodeNames, bool) {
 }
 
 // places returns where a node is named, its own name where own is set.
+// They are in the order of the text.
 func (n nodeNames) places(f *File, node string, own bool) (list []Location) {
 	at := locator{f: f}
 	for _, one := range n.found {

@@ -49,6 +49,7 @@ func variableName(name string) bool {
 }
 
 // variable is an input, or a field of an output.
+// A type that is not given is string, as in inputs.
 func variable(name string, v *definition.Value) Item {
 	i := Item{Label: name, Kind: VariableItem, Detail: "string"}
 	if t := v.Get("type"); t != nil && t.Kind == definition.String {

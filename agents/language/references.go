@@ -63,6 +63,7 @@ func nameAt(w *World, f *File, at definition.Position) (name string, span defini
 }
 
 // scalarAt returns the scalar inside a value that holds an offset, or nil.
+// Its ends count, so that a cursor behind a value is in it. An empty value is passed over.
 func scalarAt(v *definition.Value, offset int) *definition.Value {
 	if v == nil {
 		return nil
@@ -225,6 +226,8 @@ func (t target) overrides(w *World, s Sources) []reference {
 }
 
 // reaches reports whether a key of settings holds for the agents of a place.
+// The person's settings hold for all agents; those of a folder for its own agents and for
+// those that belong to no folder.
 func (n Named) reaches(folder string, scope definition.Scope) bool {
 	return n.Folder == "" || folder == n.Folder || scope != definition.Project
 }

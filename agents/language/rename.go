@@ -201,6 +201,8 @@ func (t target) rename(w *World, s Sources, own *File, newName string) (Workspac
 
 // pathAfterRename returns the path of a file that is called after its agent when the
 // agent has another name; "" for a file that is not.
+// A file whose stem gives the name as a slug is called after it as well: Code Fixer.md
+// after code-fixer.
 func pathAfterRename(path, name, newName string) string {
 	dir, base := filepath.Split(path)
 	for _, ending := range []string{".agent.md", ".md"} {
@@ -357,6 +359,8 @@ func filesOf(refs []reference) []*File {
 
 // findUnreadable says which file may name the target and cannot be read, nil where there
 // is none: a rename that left it out would break it.
+// The words of the front-matter are compared, since it has no tree; so it may refuse
+// where the word means something else.
 func (t target) findUnreadable(w *World, files []*File) error {
 	if t.twice() {
 		return nil

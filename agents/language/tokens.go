@@ -126,6 +126,7 @@ func Tokens(w *World, f *File) []Token {
 
 // mark adds a token for each line of a span, without the spaces around it.
 // A span without a text adds none.
+// A token over several lines is one that many clients do not take.
 func (p *painter) mark(s definition.Span, kind TokenType, modifiers ...TokenModifier) {
 	for line := range p.f.lines(s) {
 		for line.Start < line.End && (p.f.Text[line.Start] == ' ' || p.f.Text[line.Start] == '\t') {

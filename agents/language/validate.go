@@ -178,6 +178,7 @@ func Validate(w *World, f *File) Report {
 
 // newCheck is a check that found some problems: it says the first of those that keep
 // the agent from running, else the first, and how many others there are.
+// code is that of a check which found nothing; else the code of the finding stands there.
 func newCheck(title, code string, found []definition.Problem) Check {
 	if len(found) == 0 {
 		return Check{Code: code, OK: true, Title: title}

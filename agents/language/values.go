@@ -329,6 +329,7 @@ func (c *completion) tools() {
 }
 
 // servers offers the MCP servers of the settings.
+// * is only offered in the place of the whole list.
 func (c *completion) servers() {
 	there := c.entries()
 	for _, s := range c.w.Servers {
