@@ -63,6 +63,7 @@ type stamped struct {
 }
 
 // stampOf returns the stamp of a file, the zero one for none.
+// Of a link it is the stamp of the file that it leads to.
 func stampOf(path string) stamped {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -213,6 +214,8 @@ func (t *agentTexts) noteRename(text string) {
 }
 
 // noteTool is told what a tool has the editor make of a document, before it does.
+// Other documents than agent files are passed over. What was noted of a path is dropped
+// when it is opened, saved or closed.
 func (t *agentTexts) noteTool(name uri.URI, text string) {
 	path, ok := workspace.FilePath(name)
 	if !ok || !isAgentFile(path) {
@@ -232,6 +235,7 @@ func (t *agentTexts) noteTool(name uri.URI, text string) {
 type agentFile struct{ path, folder, rel string }
 
 // agentFile returns the agent file that a URI names.
+// ok is false outside of the workspace folders, and where there are no reviews.
 func (h *Handlers) agentFile(name uri.URI) (a agentFile, ok bool) {
 	path, ok := workspace.FilePath(name)
 	if !ok || h.daemon == nil || h.daemon.Reviews == nil {
@@ -304,6 +308,8 @@ type sequence struct {
 
 // then has work done after what was handed over before it. What it returns is closed
 // when the work is done.
+// One piece of work runs at a time, in the order of the calls. One that does not end
+// holds up all behind it.
 func (s *sequence) then(group *conc.WaitGroup, work func()) <-chan struct{} {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -321,6 +327,7 @@ func (s *sequence) then(group *conc.WaitGroup, work func()) <-chan struct{} {
 }
 
 // wait waits until all is done that was handed over before. The error is ctx's.
+// It does not wait for what is handed over after it was called.
 func (s *sequence) wait(ctx context.Context) error {
 	s.mu.Lock()
 	last := s.last

@@ -132,6 +132,7 @@ func (h *Handlers) info(catalog *registry.Snapshot, e *registry.Entry,
 }
 
 // list returns s, and an empty list instead of none.
+// The wire has [] where nothing is there, and no null.
 func list(s []string) []string {
 	if s == nil {
 		return []string{}

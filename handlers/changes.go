@@ -81,6 +81,7 @@ func (h *Handlers) resolve(ctx context.Context, r agents.Resolve) (*wire.Changes
 
 // changesOut are changes as a client is sent them: no list of theirs is null.
 // Their hunks are whole lines, so their columns are 0 in every encoding.
+// The caller's own are not changed.
 func changesOut(files []activity.Change) []activity.Change {
 	out := slices.Clone(files)
 	for i := range out {

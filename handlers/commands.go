@@ -184,6 +184,8 @@ func firstMessage(catalog *registry.Snapshot, folder, name string) wire.InputBlo
 const maxOffered = 12
 
 // chooseAgent asks which agent; "" means that the person chose none.
+// At most maxOffered are offered. The error is bad params, with a few names, where the
+// editor cannot be asked.
 func (h *Handlers) chooseAgent(ctx context.Context, catalog *registry.Snapshot) (string, error) {
 	q := tool.Question{Message: "Which agent?"}
 	for _, e := range catalog.Entries() {
@@ -331,6 +333,7 @@ func textArgument(p *protocol.ExecuteCommandParams, i int) (string, error) {
 }
 
 // readArgument reads an argument of a command that there is.
+// The argument must be there; the error says which one is wrong, and how.
 func readArgument(p *protocol.ExecuteCommandParams, i int, into any) error {
 	if err := (wire.Codec{}).Unmarshal(p.Arguments[i], into); err != nil {
 		return errors.New(server.Explain(fmt.Sprintf("arguments[%d]", i), p.Arguments[i], err))

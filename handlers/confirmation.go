@@ -243,6 +243,7 @@ const (
 )
 
 // quoteStranger returns the words of somebody who is not us, and says what it leaves out.
+// Each line begins with >, so that none can look like a line of ours.
 func quoteStranger(text string) string {
 	lines := tool.Lines(text, commandBlanks, false)
 	left := len(lines) - quotedLines
@@ -260,6 +261,7 @@ func quoteStranger(text string) string {
 }
 
 // escapeDiff shows each line of a diff; its tabs stay, which indent code.
+// The first character of a line is the diff's own and is left.
 func escapeDiff(patch string) string {
 	lines := strings.Split(strings.TrimSuffix(patch, "\n"), "\n")
 	for i, line := range lines {

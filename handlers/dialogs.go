@@ -122,6 +122,7 @@ func rememberable(q agents.Question) bool {
 }
 
 // middle leaves out the middle of what is longer than n characters.
+// n must be more than 40, which is how much of the end stays.
 func middle(s string, n int) string {
 	const end = 40
 	if r := []rune(s); len(r) > n {
@@ -275,6 +276,7 @@ func (h *Handlers) showText(ctx context.Context, name, text string) (path string
 
 // showNew is showText in a file that shows nothing else. It is named after what it
 // is about, words and the ending of a file.
+// It reports whether the client shows it. The file is removed when the connection ends.
 func (h *Handlers) showNew(ctx context.Context, about, text string) bool {
 	if !h.shows {
 		return false
@@ -310,6 +312,8 @@ func (h *Handlers) open(ctx context.Context, path string) bool {
 
 // keepShown writes a text into a file of the daemon's own, for as long as the
 // connection lasts, and returns its path.
+// Only the last part of name counts, so that a name that came from a client cannot lead
+// out of the folder.
 func (h *Handlers) keepShown(name, text string) (path string, err error) {
 	path = filepath.Join(h.daemon.Shown, filepath.Base(name))
 	if err := h.makeShown(); err != nil {

@@ -92,6 +92,7 @@ func (h *Handlers) didClose(_ context.Context, p *protocol.DidCloseTextDocumentP
 	h.reportLost(before, p.TextDocument.URI)
 	h.language.Release(before, p.TextDocument.URI)
 	h.language.ScheduleCheck(p.TextDocument.URI)
+	// The runtime would keep that much memory for long.
 	if d, ok := before.Document(p.TextDocument.URI); ok && len(d.Text) >= largeText {
 		h.work.Go(debug.FreeOSMemory)
 	}

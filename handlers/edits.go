@@ -397,6 +397,7 @@ func (h *Handlers) awaitText(doc uri.URI, before *workspace.Document, text strin
 
 // textEdits returns the changes that make a document's text new, as small as
 // its lines allow, so that the person's cursor and marks stay where they are.
+// They count in e and do not overlap, and each is about d's text as it is.
 func textEdits(d *workspace.Document, text string, e workspace.Encoding) []protocol.TextEdit {
 	edits := udiff.Lines(d.Text, text)
 	list := make([]protocol.TextEdit, 0, len(edits))

@@ -26,7 +26,7 @@ type exports struct {
 	s    *workspace.Snapshot
 	disk *workspace.Disk // nil where only texts are wanted
 	dir  string          // of the new files, relative to the disk
-	// By the path of the new file, the agent that it is of.
+	// written has the names of the agents, by the paths of their new files.
 	written map[string]string
 }
 

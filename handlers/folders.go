@@ -111,6 +111,7 @@ func names(f workspace.Folder, u uri.URI) bool {
 // notice tells the person something once, however often it is said, and keeps it
 // in the status until it is fixed.
 func (h *Handlers) notice(text string) {
+	// It outlives the request, whose whole message it may hold in memory.
 	text = strings.Clone(text)
 	h.mu.Lock()
 	told := slices.Contains(h.notices, text)

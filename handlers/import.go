@@ -32,7 +32,7 @@ type imports struct {
 	to      nest
 	disk    *workspace.Disk   // nil in a dry run without a folder
 	at      string            // of the agents, relative to the disk
-	made    map[string]string // which files of ours this import made, of which
+	made    map[string]string // the path of the source, by the name of the agent made of it
 }
 
 // importAgents serves agents/import: each file by itself, so that one that is refused
@@ -84,6 +84,7 @@ func (h *Handlers) importAgents(ctx context.Context, s *workspace.Snapshot,
 }
 
 // open opens the folder that is written to, which a dry run does not make.
+// im.disk is nil after a dry run for a folder that is not there, which is no error.
 func (im *imports) open() (err error) {
 	if im.DryRun && im.to.folder == "" {
 		im.disk, err = workspace.OpenDisk(im.to.dir)
@@ -240,6 +241,7 @@ func reasonOf(err error) string {
 }
 
 // others says which other agents of a name there are, and what becomes of them.
+// The notes are for the person, and not nil.
 func others(catalog *registry.Snapshot, to nest, name string) []string {
 	notes := []string{}
 	for _, e := range catalog.Entries() {

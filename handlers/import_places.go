@@ -136,6 +136,7 @@ func (im *imports) inPlaces(folder string, own bool) (files []found) {
 }
 
 // within marks the files that are links out of some folders: they are not followed.
+// It changes the list that it got, and returns it.
 func within(files []found, folders ...string) []found {
 	for i := range files {
 		if leadsOut(files[i].path, folders...) {
@@ -188,6 +189,8 @@ func dialectAt(path string) definition.Dialect {
 
 // filesOf returns the agent files of a place, sorted; with deep also those of its
 // folders, which other tools look through. A README is none.
+// Links to folders are not followed, and links to files are listed as files. One that
+// cannot be read is listed with its error; a place that is not there has none.
 func filesOf(p exchange.Place, deep bool) []found {
 	var files []found
 	root := p.Dir + string(filepath.Separator) // what lies behind a link, if it is one

@@ -121,6 +121,7 @@ func landed(a *language.Query, d, now *workspace.Document, made, answer, typed, 
 }
 
 // withEdit returns the text of a document with an edit.
+// The edit counts in UTF-16. The error is that of a place outside of the text.
 func withEdit(d *workspace.Document, e agentfile.Edit) (string, error) {
 	start, err1 := d.Lines().Offset(workspace.Position(e.Range.Start), workspace.UTF16)
 	end, err2 := d.Lines().Offset(workspace.Position(e.Range.End), workspace.UTF16)

@@ -94,6 +94,8 @@ func (h *Handlers) showError(err error) error {
 }
 
 // inlineArguments reads the arguments of agentls.runInline in either form.
+// They are one object, or the URI, the line, the command as it was typed and the options,
+// in this order; those at the end may be left out.
 func inlineArguments(p *protocol.ExecuteCommandParams) (*inlineRun, error) {
 	r := &inlineRun{}
 	if len(p.Arguments) == 1 && len(p.Arguments[0]) > 0 && p.Arguments[0][0] == '{' {

@@ -75,6 +75,7 @@ type addressees struct {
 
 // addresseesIn returns the agents of a catalog by what they can be called.
 // An agent of a project can also be called by its folder: folder:name.
+// They are all agents, also those that cannot run.
 func (h *Handlers) addresseesIn(catalog *registry.Snapshot) addressees {
 	a := addressees{catalog, make(map[string]bool)}
 	folders := h.Workspace.Snapshot().Folders()

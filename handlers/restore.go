@@ -100,6 +100,7 @@ func (h *Handlers) restoreOnDisk(ctx context.Context, path string, base workspac
 
 // encodeLike returns the bytes of a text in the charset of the file that is there,
 // with its byte order mark; in UTF-8 where there is none, or no text.
+// The error is any other one of reading the file.
 func encodeLike(ctx context.Context, disk *workspace.Disk, path, text string) (string, error) {
 	now, err := disk.ReadText(ctx, path, maxRead)
 	switch fault.KindOf(err) {

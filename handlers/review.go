@@ -400,6 +400,8 @@ func whole(folder string, a workspace.Active) (text, part string) {
 }
 
 // addHeading heads a text that does not show everything with what to do.
+// part says that something is left out. The second result is why it cannot be agreed to,
+// "" where it can.
 func addHeading(text, folder string, part bool) (string, string) {
 	if !part {
 		return text, ""

@@ -91,6 +91,7 @@ func (d *frontend) askByFile(ctx context.Context, agent string, q tool.Question)
 
 // readScratch returns what a scratch file has.
 // Beyond maxScratch it is cut.
+// Bytes that are not UTF-8 are left out.
 func readScratch(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -120,6 +121,8 @@ func answerIn(text, asked string) string {
 
 // awaitDocument returns what waits until the client says that it saved or closed a
 // file.
+// path must be clean. seen is closed at the first of both; stop has to be called in any
+// case, or the watcher stays.
 func (h *Handlers) awaitDocument(path string) textWait {
 	a := textWait{seen: make(chan struct{})}
 	done := false // watchers are called one at a time

@@ -182,6 +182,7 @@ func (h *Handlers) serverInfo(s mcp.State) wire.MCPServer {
 	if !s.Since.IsZero() {
 		info.UptimeMs = h.Now().Sub(s.Since).Milliseconds()
 	}
+	// Masked as one text, since a credential may go over several lines.
 	if len(s.Stderr) > 0 {
 		info.Stderr = strings.Split(shown(strings.Join(s.Stderr, "\n")), "\n")
 		for i, line := range info.Stderr {

@@ -235,6 +235,7 @@ type testProgress struct {
 
 // beginTests begins to show tests: under the token that the request brought, else under
 // one of ours where the client knows only LSP. The person may cancel them there.
+// Where nothing is shown, the methods of the result do nothing.
 func (h *Handlers) beginTests(ctx context.Context, cancel context.CancelFunc, raw []byte) *testProgress {
 	token := tokenOf(raw)
 	if token == nil && (!h.plain || !h.edits.progress) {

@@ -50,6 +50,8 @@ func transcript(log *activity.Log, session string) (string, error) {
 
 // describeDelegated describes an event of a run that another one started, quoted under the agents
 // that led there: several may go on at once.
+// paths has the chain of agents of each run that has begun; the caller makes it, and
+// gives it to each call.
 func describeDelegated(b *strings.Builder, e activity.Event, paths map[string]string) {
 	if body, begins := e.Body.(activity.RunStarted); begins {
 		paths[e.Run] = strings.Join(body.Chain, " → ")
@@ -152,4 +154,5 @@ func firstLine(s string) string {
 }
 
 // writePrivate writes a file that only the person can read (SEC-116).
+// A file that is there already keeps its mode.
 func writePrivate(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
