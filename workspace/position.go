@@ -211,6 +211,8 @@ func (s *lineScanner) find(c byte) int {
 }
 
 // offset returns where p is, which is not in a line before the current one.
+// Afterwards the scanner is in the line of p, so a p in the same line may follow. The
+// error is that of afterLast.
 func (s *lineScanner) offset(p Position, e Encoding) (int, error) {
 	for s.line < p.Line {
 		if _, _, ok := s.next(); !ok {
@@ -253,6 +255,7 @@ func columnOffset(line string, units uint32, e Encoding) int {
 }
 
 // columnAt returns how many units of e lie before the byte offset in line.
+// An offset within a character counts as the character's beginning.
 func columnAt(line string, offset int, e Encoding) uint32 {
 	offset = runeStart(line, offset)
 	if e == UTF8 {

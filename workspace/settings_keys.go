@@ -148,6 +148,7 @@ func otherKeys(v *settings.Values) []settingKey {
 }
 
 // keyOf returns the row of a typed key, nil for none.
+// key is canonical, as the table has it.
 func keyOf(v *settings.Values, key string) *settingKey {
 	keys := settingKeys(v)
 	if i := slices.IndexFunc(keys, func(k settingKey) bool { return k.key == key }); i >= 0 {
@@ -250,6 +251,7 @@ func (k *settingKey) whole(v *hujson.Value) (int, error) {
 }
 
 // share reads a number from 0 to 1 within the bounds.
+// over and under say that the bound itself is not taken.
 func (k *settingKey) share(v *hujson.Value) (float64, error) {
 	n, lit, ok := number(v)
 	if !ok {
@@ -280,6 +282,7 @@ func number(v *hujson.Value) (n float64, lit hujson.Literal, ok bool) {
 }
 
 // list reads a list of strings, of those that may be.
+// The first element that is wrong is told; a list that is empty is not nil.
 func (k *settingKey) list(v *hujson.Value) ([]string, error) {
 	array, ok := v.Value.(*hujson.Array)
 	if !ok {

@@ -137,6 +137,7 @@ func (s *Snapshot) Dirty() []*Document {
 }
 
 // next returns a copy of s that is the one after it.
+// Maps and lists are shared with s, so the caller replaces them and changes none.
 func (s *Snapshot) next() *Snapshot {
 	n := *s
 	n.seq++
@@ -144,6 +145,7 @@ func (s *Snapshot) next() *Snapshot {
 }
 
 // with returns the snapshot after s in which u is d, or is closed if d is nil.
+// The map of documents is copied as a whole.
 func (s *Snapshot) with(u uri.URI, d *Document) *Snapshot {
 	documents := maps.Clone(s.documents) // a client has tens of files open, not thousands
 	if documents == nil {
@@ -163,6 +165,7 @@ func (s *Snapshot) with(u uri.URI, d *Document) *Snapshot {
 }
 
 // canonicalURI returns the one spelling of u under which documents are kept.
+// A text that is no URI is its own spelling.
 func canonicalURI(u uri.URI) uri.URI {
 	if parsed, err := uri.Parse(string(u)); err == nil {
 		return parsed

@@ -25,12 +25,14 @@ type stamp struct {
 }
 
 // same compares two looks at a file.
+// fresh does not count: it says something of the look, and nothing of the file.
 func (s stamp) same(o stamp) bool {
 	s.fresh, o.fresh = false, false
 	return s == o
 }
 
 // freshAt says whether a file written at written was so shortly before now.
+// A time in the future counts as well, as of a file system with a clock of its own.
 func freshAt(written int64, now time.Time) bool {
 	age := time.Duration(now.UnixNano() - written)
 	return age.Abs() < freshness
@@ -38,6 +40,8 @@ func freshAt(written int64, now time.Time) bool {
 
 // stampOf returns the stamp of what path is or leads to; ok is false when that
 // is no regular file.
+// The error is the system's; [gone] says of one whether nothing is there. A link that
+// leads nowhere has it, too.
 func stampOf(path string, now time.Time) (stamp, bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -117,6 +121,7 @@ type former struct {
 }
 
 // at returns what was seen at a path.
+// false stands for a file that was not there in the last look.
 func (s *watchState) at(path string) (stamp, bool) {
 	if known, ok := s.seen[""][path]; ok {
 		return known.stamp, true
@@ -126,6 +131,7 @@ func (s *watchState) at(path string) (stamp, bool) {
 }
 
 // note remembers what a path was, unless an earlier look did.
+// So was has the state of the last batch that somebody received, however many looks follow.
 func (s *watchState) note(path string, known stamp, there bool) {
 	if _, noted := s.was[path]; noted {
 		return
@@ -137,6 +143,7 @@ func (s *watchState) note(path string, known stamp, there bool) {
 }
 
 // touch notes that a file changed although its stamp is the same.
+// An event says so where the file has the same size and time again.
 func (s *watchState) touch(path string) {
 	known, ok := s.at(path)
 	s.note(path, known, ok)

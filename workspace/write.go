@@ -197,12 +197,14 @@ func stale(op, name string, now Digest) error {
 }
 
 // exists is the error of a file that must not be there.
+// now is the digest of that file, "" where it was not read.
 func exists(op, name string, now Digest) error {
 	return fault.New(fault.Stale, op, "%q exists already; read it first", name).Because(fault.OutOfDate,
 		"digest", string(now))
 }
 
 // sortWrite leaves faults as they are and sorts what the system said.
+// A context that ended is no fault either.
 func (d *Disk) sortWrite(op, name string, err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded) {
@@ -271,6 +273,8 @@ func putNamed(dir *os.Root, base string, put putting) (err error) {
 }
 
 // fill writes and syncs the new file.
+// It does not close f. Of a new file that is not exact the mode is the one it was opened
+// with, which the umask has narrowed.
 func fill(f *os.File, put putting) error {
 	if _, err := f.Write(put.content); err != nil {
 		return err
@@ -300,6 +304,7 @@ func keepOwner(f *os.File, like fs.FileInfo) {
 }
 
 // putNew gives temp its name, which nobody must have.
+// The error is fs.ErrExist where somebody has it; temp is then left to the caller.
 func putNew(dir *os.Root, temp, base string) error {
 	err := dir.Link(temp, base)
 	switch {
