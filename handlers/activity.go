@@ -199,6 +199,7 @@ func (f *follower) lastSent() uint64 {
 }
 
 // filter returns what leaves out the types that the client does not want.
+// A client that says nothing about activity gets all types.
 func (h *Handlers) filter() *activity.Filter {
 	if h.caps.Activity == nil {
 		return activity.NewFilter(nil)

@@ -156,6 +156,7 @@ func (h *Handlers) undoLast(ctx context.Context, s *workspace.Snapshot,
 
 // undone says in one line what became of a run's changes.
 // Of a file only whole undoing counts as undone.
+// A file that could not be undone is named with the last reason why.
 func undone(agent string, r *wire.ChangesResolveResult) string {
 	var back, left []string
 	for _, f := range r.Files {

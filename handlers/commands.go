@@ -202,6 +202,7 @@ func (h *Handlers) chooseAgent(ctx context.Context, catalog *registry.Snapshot) 
 }
 
 // examples names a few of a list.
+// Names of agents need no escape.
 func examples(names []string) string {
 	const few = 5
 	switch {

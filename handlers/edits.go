@@ -254,6 +254,7 @@ func (h *Handlers) applyEdit(ctx context.Context, d *workspace.Document, text, l
 }
 
 // applyExactly is applyEdit with the line ends that the text has.
+// Nothing is asked of the editor where the text is the same already.
 func (h *Handlers) applyExactly(ctx context.Context, d *workspace.Document, text, label string) error {
 	if text == d.Text {
 		return nil

@@ -230,6 +230,7 @@ func writeExact(ctx context.Context, disk *workspace.Disk, name string, data []b
 }
 
 // reasonOf says why a file cannot be read, without its path.
+// The path is left out since the answer has it already.
 func reasonOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		if errors.Is(err, fs.ErrNotExist) {

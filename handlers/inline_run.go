@@ -86,6 +86,7 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 }
 
 // showError has a person hear of an error whose editor takes no answers of commands.
+// It returns err as it is; nil is told nobody.
 func (h *Handlers) showError(err error) error {
 	if err != nil && h.plain {
 		h.tell(errorMessage, fault.Message(err))

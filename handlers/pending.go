@@ -15,6 +15,7 @@ type waiting struct {
 }
 
 // list lists a question until done is called.
+// The questions are in the order in which they were asked. done may be called again.
 func (d *frontend) list(w *waiting) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -138,6 +138,7 @@ func tokenOf(raw []byte) protocol.ProgressToken {
 }
 
 // tokenKey tells 1 from "1".
+// A client may use both at once, so the maps of the connection are keyed by this text.
 func tokenKey(t protocol.ProgressToken) string { return fmt.Sprintf("%T %v", t, t) }
 
 // progressLine is what a run does, in one line:
@@ -249,6 +250,7 @@ func (l *progressLine) takeDelegated(e activity.Event) bool {
 func (l *progressLine) String() string { return l.agent + " · " + l.below() }
 
 // below returns the line as it stands under a title that names the agent.
+// Turns and tokens are left out as long as they are not known.
 func (l *progressLine) below() string {
 	parts := []string{l.doing}
 	if l.turns > 0 {
@@ -289,6 +291,7 @@ func callTitle(b activity.ToolState) string {
 }
 
 // ending is how a run ended, in one line.
+// It is safe to be shown.
 func ending(r activity.RunFinished) string {
 	switch {
 	case r.Error != nil:

@@ -23,6 +23,7 @@ const (
 )
 
 // maxFeatures is how many findings of one code about a front-matter's YAML are told.
+// More help nobody, and an editor is told all of them again with each key.
 const maxFeatures = 100
 
 // tedious reports where the parser's scanner would look at the same characters
@@ -182,6 +183,7 @@ func burdens(tokens token.Tokens) (*token.Token, string) {
 
 // keyColumn returns the column of the key that the tokens end with: of its anchor
 // or tag, where it has one.
+// tokens is not empty. Columns count from 1, as the parser's.
 func keyColumn(tokens token.Tokens) int {
 	at := tokens[len(tokens)-1].Position
 	for i := len(tokens) - 2; i >= 0 && tokens[i].Position.Line == at.Line; i-- {

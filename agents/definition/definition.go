@@ -47,6 +47,23 @@
 // file, whatever was repaired or which reader made them; only a finding has lines and
 // columns.
 //
+// # Severities
+//
+// An error says that something of the file does not count; [Problem.Fatal] has the codes
+// of those that keep the agent from running. What runs otherwise than the file reads is a
+// warning; in another tool's file, which was not written for this program, what has no
+// effect is a hint (reader.idleSeverity). Problems are in the order of the file, whatever
+// found them.
+//
+// # Files of strangers
+//
+// Files are read of folders that nobody has trusted, and by editors again with each key.
+// So what one file may cost is bounded before it is spent: [MaxFile] and [MaxFrontMatter]
+// count bytes, burden.go and maxDepth what the YAML parser is given, reader.spent all
+// patterns, conditions and schemas together, maxGuesses the names that are compared, and
+// maxRepeats and maxFeatures the findings of one code. A check has to take time linear in
+// the text, or to count what it spends in one of these.
+//
 // # Files
 //
 //   - parse.go, text.go, node.go: the way of a file; fast.go, yaml.go, place.go,

@@ -12,6 +12,7 @@ import (
 )
 
 // maxGuesses is for how many unknown names a file gets a "did you mean".
+// Each guess compares the name with all that it may have been meant to be.
 const maxGuesses = 50
 
 // fields reads the front-matter's keys.
@@ -472,6 +473,7 @@ func (r *reader) resolveModel(name string, start, end int) (string, bool) {
 }
 
 // semver reports whether v is a semantic version, x.y.z with what may follow.
+// Numbers have no zeros in front. The build data behind + is not looked at.
 func semver(v string) bool {
 	core, _, _ := strings.Cut(v, "+")
 	core, pre, hasPre := strings.Cut(core, "-")

@@ -5,9 +5,11 @@ import (
 )
 
 // maxAtOnce is how many fixes are applied together.
+// Each is compared with the places of those before it; the others wait for the next round.
 const maxAtOnce = 500
 
 // maxRounds is how often [FixAll] looks again at what it has made.
+// What one round leaves, as the second of two fixes for one place, the next one can make.
 const maxRounds = 16
 
 // FixAll applies every fix that is sure and returns the text, which is src's own

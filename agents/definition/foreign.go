@@ -161,6 +161,7 @@ var copilotSets = map[string]bool{
 }
 
 // foreignTool looks a name of any other tool up. Case does not count.
+// The keys of the table are in lower case.
 func foreignTool(name string) (foreign, bool) {
 	f, ok := foreignTools[strings.ToLower(name)]
 	return f, ok

@@ -78,6 +78,7 @@ func (r *reader) graphField(v *node) {
 }
 
 // nodeNames are the names that an edge may lead to.
+// END comes first, since an edge of any graph may lead there.
 func (g *Graph) nodeNames() []string {
 	names := []string{graph.End}
 	for _, n := range g.Nodes {

@@ -91,6 +91,7 @@ func (s *source) columnAt(at *token.Position) int {
 }
 
 // lineOf returns the line of a place of the parser, from 0.
+// A line that the text does not have is its nearest one.
 func (s *source) lineOf(at *token.Position) int { return min(max(at.Line-1, 0), len(s.lines)-1) }
 
 // find is offset for a scalar's token: where the parser's column is wrong, as it

@@ -95,6 +95,7 @@ func add(names []string, name string) []string {
 }
 
 // unique returns names without those that are there before.
+// It changes names, which must be the caller's own.
 func unique(names []string) []string {
 	seen := make(map[string]bool, len(names))
 	return slices.DeleteFunc(names, func(name string) bool {

@@ -174,6 +174,7 @@ func safeTools() []string {
 
 // nearestTool returns the name of ours that somebody who wrote name may have
 // meant, or "".
+// Another tool's name for the same comes before a name of ours that is spelled like it.
 func nearestTool(name string) string {
 	if f, ok := foreignTool(name); ok && len(f.allow) > 0 {
 		return f.allow[0]

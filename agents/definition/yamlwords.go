@@ -77,6 +77,7 @@ func (s *source) explain(message string, off int) (string, int) {
 
 // before returns where the line with content before the one at start begins, or
 // start.
+// start must be where a line begins.
 func (s *source) before(start int) int {
 	for at := start; at > 0; {
 		at = strings.LastIndexByte(s.text[:at-1], '\n') + 1

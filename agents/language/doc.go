@@ -27,6 +27,23 @@
 //
 // A File and a World may be used by several goroutines at once.
 //
+// # Names of agents
+//
+// A name means the agent that World.lookup finds for the folder and the scope of the file
+// in which it stands. Sources.files yields the files that may have it: the open ones, and
+// those of the disk that the index [Names] has, which notes too many rather than too few.
+// The func namings finds the places in one of them, by its tree and its prompt. References
+// and renames are made from these same places, so that a rename changes what references
+// show. A new place where a file may name agents has a case in both namingKey and namings.
+//
+// # To add a question
+//
+// Write a func of a World, a File and what the editor names, in a file of its own, and a
+// func in handlers/language that puts its answer into the words of LSP. What it has to
+// know beside the file is a field of World or [Sources], of which the zero value means
+// that nothing is known. FuzzAnswers and TestAnswersAnywhere ask questions of broken
+// files; their func ask has to know the new one.
+//
 // # Files
 //
 // language.go has what questions are asked of. Each question has a file: complete.go,

@@ -395,6 +395,7 @@ func (c *completion) addAgents(folder string, person bool) {
 }
 
 // maxAgents is how many agents are offered at once.
+// A client is told that there are more (Completion.Partial), and asks again as the person types.
 const maxAgents = 200
 
 // each adds the agents of a folder that fit. Of more than can be offered it takes
