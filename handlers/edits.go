@@ -62,7 +62,7 @@ func (e edits) Write(ctx context.Context, path, base, text, label string) error 
 		return err
 	}
 	defer disk.Close()
-	// The editor takes no edits and shows what is saved. It reads the file again, whose
+	// The editor takes no edits and shows saved texts. It reads the file again, whose
 	// digest may be another than that of its text.
 	if open {
 		now, err := beneath(ctx, disk, path, d)

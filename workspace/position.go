@@ -220,7 +220,7 @@ func (s *lineScanner) offset(p Position, e Encoding) (int, error) {
 		}
 	}
 	start := s.at
-	// Advance a copy: a later position may be in the same line.
+	// Advance a copy: the next position may be in the same line.
 	ahead := *s
 	end, _, _ := ahead.next()
 	return start + columnOffset(s.text[start:end], p.Character, e), nil

@@ -235,7 +235,7 @@ func (f *recordFile[T]) save(data *T) error {
 	if err := json.Unmarshal(content, &members); err != nil {
 		return err
 	}
-	// T may have the version that was read; what is written has this program's format.
+	// T may have the version that was read, but this program writes its own format.
 	members["version"] = json.RawMessage(fmt.Sprint(recordVersion))
 	if content, err = json.MarshalIndent(members, "", "  "); err != nil {
 		return err

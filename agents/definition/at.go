@@ -245,7 +245,7 @@ func (l *lineReader) dash(at, column int) {
 }
 
 // path returns what is open, with more steps.
-// The slice is the caller's: what is open goes on to change.
+// The slice is the caller's: l.open goes on to change.
 func (l *lineReader) path(more ...Step) []Step {
 	var path []Step
 	for _, o := range l.open {

@@ -121,8 +121,8 @@ func (b *bracket) colon(src string, i int) {
 
 // within returns the path to the offset in the brackets that are open, of which the part
 // at hand ends at end.
-// nest is from the outermost in, and not empty. The last step has the span of what is
-// written there; a key that no colon follows is OnKey.
+// nest is from the outermost in, and not empty. The last step has the span of the text
+// that is written there; a key that no colon follows is OnKey.
 func (l *lineReader) within(nest []bracket, end int) *after {
 	path := l.path()
 	for i, b := range nest {

@@ -104,7 +104,7 @@ func (r *reader) bothThinking() {
 }
 
 // checkSampling reports a temperature and a top_p that the agent's model does not take.
-// A model that is chosen later (inherit, auto) may take them.
+// A model that is only chosen for a run (inherit, auto) may take them.
 func (r *reader) checkSampling() {
 	if r.source.Installed.Sampling == nil || r.Model == "inherit" || r.Model == "auto" {
 		return

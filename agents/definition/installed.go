@@ -117,7 +117,7 @@ func (r *reader) checkServerTool(canonical string, name listed) {
 		severity = Hint
 	}
 	server, tool, _ := strings.Cut(rest, ".")
-	// A glob over servers may match one that is configured later.
+	// A glob over servers may match one that is not configured now.
 	if strings.ContainsAny(server, "*?") {
 		return
 	}

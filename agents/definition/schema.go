@@ -174,7 +174,7 @@ func (p *parts) links(v *node) {
 		n := &v.items[i]
 		if v.kind == mapping && n.kind == str {
 			switch v.keys[i].name {
-			// A reference to the root or into $defs leads to what is counted as a schema anyway.
+			// A reference to the root or into $defs leads to a schema that is counted anyway.
 			case "$ref", "$dynamicRef", "$recursiveRef":
 				if !p.refs[n.text] && !plainRef.MatchString(n.text) {
 					p.anywhere = true

@@ -125,7 +125,7 @@ func describeModel(w *World, name string) string {
 }
 
 // pricesOf tells a model's prices, one paragraph.
-// It begins with an empty line, to stand behind what is said of the model. There is a
+// It begins with an empty line, since it stands behind the model's other facts. There is a
 // price for each size of request where the provider has several.
 func pricesOf(e model.Entry) string {
 	if len(e.Prices) == 0 {

@@ -53,7 +53,7 @@ func nodesIn(f *File) (n nodeNames) {
 	add := func(span definition.Span, as int) {
 		written := f.Text[span.Start:span.End]
 		if node, is := known[graph.Identifier(written)]; is {
-			// What is written in another way than the node's name is its identifier.
+			// A text other than the node's name is its identifier.
 			n.found = append(n.found, nodeName{span, node, as == asName, as == asCondition || written != node})
 		}
 	}

@@ -165,7 +165,7 @@ func (a *Query) exampleActions(ctx context.Context, d *workspace.Document,
 		var list []language.Action
 		for _, name := range names[:min(len(names), maxAsked)] {
 			e := a.Catalog.Find(folder, name)
-			// What is built in has no file that an example could be written to.
+			// A built-in agent has no file that an example could be written to.
 			if e == nil || e.Definition.Path == "" {
 				continue
 			}

@@ -45,8 +45,8 @@ func (k *latest[V]) turn(w *workspace.Workspace, d *workspace.Document, next fun
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Documents are compared by identity: one that was closed and opened anew may have
-	// the same version and text. The lock is held, so that a forget for a later change of
-	// the workspace comes after this put.
+	// the same version and text. The lock is held, so that a forget for a change
+	// after this one comes after the put.
 	if now, open := w.Snapshot().Document(d.URI); !open || now != d {
 		return v, false
 	}
@@ -124,7 +124,7 @@ func (m *memo[B, V]) used() bool {
 	return m.of != nil
 }
 
-// written is what is kept of agent files, and of what names agents. commands and index have
+// written keeps agent files, and the places that name agents. commands and index have
 // funcs, not results, so that all requests for one version share one search. template is
 // kept by the looks of its folder, see templatesIn. tools are made once, by toolsKnown.
 type written struct {

@@ -37,7 +37,7 @@ func (r refresher) demand() {
 
 // ObserveRuns is told that a run has begun, waits or has ended. It never waits.
 func (h *Handlers) ObserveRuns() {
-	// Only an ended run changes what is shown: the lens tells how the last run went.
+	// Nothing that is shown changes before a run has ended: a lens tells how the last one went.
 	if !h.live.ended(h.daemon.Agents.Live) {
 		return
 	}

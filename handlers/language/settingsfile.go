@@ -91,7 +91,7 @@ func (a *Query) settingsFindings(ctx context.Context, name uri.URI, text string,
 				// Either may be the one that knows more, so both are answered.
 				mine.before = last.running()
 			} else {
-				// Nobody can use what is found in an older text.
+				// Nobody can use findings about an older text.
 				last.stop()
 			}
 			return mine
