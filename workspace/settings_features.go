@@ -137,8 +137,7 @@ func DiagnoseSettings(ctx context.Context, source SettingsSource, names Settings
 	}
 	for _, p := range merged.Problems {
 		if p.File == source.File && len(d.findings) < maxSettingsFindings {
-			// SettingsProblem has no severity: a key that is given twice is known by
-			// findRepeated's words.
+			// SettingsProblem has no severity: the end of its message says that it is a warning.
 			start := offset(p.Line, p.Column)
 			severity := "error"
 			if strings.HasSuffix(p.Message, lastCounts) || strings.HasSuffix(p.Message, noEffect) {
