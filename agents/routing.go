@@ -219,11 +219,14 @@ func evidence(matches []activity.RouteMatch) string {
 	return cmp.Or(strings.Join(names, ", "), alike)
 }
 
+// noAgentSays is followed by why nobody was picked, in the line of a decision.
+const noAgentSays = "→ no agent: "
+
 // fallBack decides for nobody, or for the agent that takes what is nobody's.
 func (d *deciding) fallBack(why string) {
 	d.Fallback = d.set.Routing.Fallback
-	if d.Fallback != defaultAgent {
-		d.Text = d.line("→ no agent: %s", why)
+	if d.Fallback != defaultAgent || d.set.Routing.DefaultAgent == "" {
+		d.Text = d.line(noAgentSays+"%s", why)
 		return
 	}
 	d.Agent, d.By = d.set.Routing.DefaultAgent, byDefault
@@ -445,7 +448,10 @@ func noAgent(d *activity.RouteDecided, list []Pickable, shown string) error {
 	if list == nil {
 		list = []Pickable{}
 	}
-	why := d.Text[strings.LastIndex(d.Text, "→ no agent: ")+len("→ no agent: "):]
+	why := d.Text
+	if at := strings.LastIndex(why, noAgentSays); at >= 0 {
+		why = why[at+len(noAgentSays):]
+	}
 	return fault.New(fault.NotFound, "agents.route", "No agent fits this request: %s. Name one: @<name> \"<prompt>\"%s",
 		strings.TrimSuffix(why, "."), strings.TrimSuffix(shown, "\n")).
 		Because(fault.NoAgent, "candidates", list)

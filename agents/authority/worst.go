@@ -239,6 +239,7 @@ func (x *explainer) others() []Agent {
 	type kind struct {
 		model, fallbacks string
 		turns            int
+		graph            bool // it counts by what its nodes reach
 	}
 	kinds := make(map[kind]bool) // there may be thousands of agents
 	seen, everybody := map[string]bool{x.def.Name: true}, false
@@ -251,7 +252,7 @@ func (x *explainer) others() []Agent {
 				seen[d.Name] = true
 				next = append(next, d)
 				turns, _ := x.turns(d, definition.Task)
-				k := kind{d.Model, strings.Join(d.FallbackModels, "\n"), turns}
+				k := kind{d.Model, strings.Join(d.FallbackModels, "\n"), turns, d.Graph != nil}
 				if !kinds[k] {
 					kinds[k] = true
 					all = append(all, x.asTask(d))

@@ -162,6 +162,17 @@ func TestWorstOfAGraph(t *testing.T) {
 	if w := authority.Explain(in).Worst; w.Runs != 32 {
 		t.Errorf("%s in %d runs", w.Text(), w.Runs)
 	}
+	// A graph is not like an agent of the same model: one that is looked at first stands for no other.
+	first := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\nsubagents: [flow, one]\nrun: {max_turns: 1}\n---\nDo it.\n")
+	first.Settings.Compression.Enabled, first.Settings.Limits.ModelCalls, first.Settings.Limits.Depth = false, 1_000_000, 1
+	flow, one := *in.File, *in.File
+	one.Name, one.Graph = "one", nil
+	first.Agents = []*definition.Definition{&flow, &one}
+	both := authority.Explain(first).Worst
+	flow.Graph = nil
+	if alone := authority.Explain(first).Worst; both.Text() != alone.Text() {
+		t.Errorf("%s, and without the graph %s", both.Text(), alone.Text())
+	}
 	before := authority.Explain(installation(t, "---\nkind: agent\nname: flow\ntitle: F\n---\nDo it.\n"))
 	if d := authority.Compare(before, e); !strings.Contains(d.Text(), "+ agent of the graph worker") || !d.Grows {
 		t.Error(d.Text())

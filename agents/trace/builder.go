@@ -227,17 +227,7 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		b.end(r, r.model, e.Time, "no answer")
 		b.end(r, r.turn, e.Time, "")
 	case activity.ModelStarted:
-		if body.Purpose != "" {
-			b.startAside(r, e, body)
-			return
-		}
-		// A question without an answer ended with the event before this one, at the
-		// latest.
-		b.end(r, r.model, b.now, "no answer")
-		r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
-		if len(r.told) > 0 {
-			r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.told, "\n"), true})
-		}
+		b.startModel(r, e, body)
 	case activity.ModelFinished:
 		b.endAnswer(r, e, body)
 	case activity.ModelContent:
@@ -291,6 +281,20 @@ func (b *Builder) take(r *openRun, e activity.Event) {
 		b.finish(r, e, body)
 	case activity.GuardrailChecked:
 		b.guardrail(r, e, body)
+	}
+}
+
+// startModel begins a request to a model. One without an answer ended with the event before
+// this one, at the latest.
+func (b *Builder) startModel(r *openRun, e activity.Event, body activity.ModelStarted) {
+	if body.Purpose != "" {
+		b.startAside(r, e, body)
+		return
+	}
+	b.end(r, r.model, b.now, "no answer")
+	r.model = b.begin(r, e, Model, body.Model, Field{Name: "model", Value: body.Model})
+	if len(r.told) > 0 {
+		r.model.Details = append(r.model.Details, Field{"prompt", strings.Join(r.told, "\n"), true})
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -45,11 +44,9 @@ func historyOf(home string) *pastLines {
 		_, data, _ = bytes.Cut(data, []byte("\n"))
 		_ = os.WriteFile(p.path, data, 0o600)
 	}
-	scanner := bufio.NewScanner(bytes.NewReader(data))
-	scanner.Buffer(nil, maxPrompt)
-	for scanner.Scan() {
+	for text := range bytes.Lines(data) {
 		var line pastLine
-		if json.Unmarshal(scanner.Bytes(), &line) == nil && line.Folder == p.folder && line.Text != "" {
+		if json.Unmarshal(text, &line) == nil && line.Folder == p.folder && line.Text != "" {
 			p.lines = append(p.lines, line.Text)
 		}
 	}

@@ -235,7 +235,16 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 		}))
 	}
 	printShared(out, common)
-	// A file that was there already was not imported now, whatever its status.
+	printSums(out, r)
+	for _, line := range next {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+// printSums prints how many files had which outcome. A file that was there already was not
+// imported now, whatever its status.
+func printSums(out io.Writer, r importReport) {
 	there, repaired, stopped := 0, 0, 0
 	for _, f := range r.Files {
 		if f.Stopped {
@@ -263,10 +272,6 @@ func printImport(out io.Writer, r importReport, verbose bool, next []string) err
 	if stopped > 0 {
 		fmt.Fprintf(out, "Not to be run yet, for a restriction that cannot be kept here: %d. The warnings above say which, and what to remove.\n", stopped)
 	}
-	for _, line := range next {
-		fmt.Fprintln(out, line)
-	}
-	return nil
 }
 
 // shared is what did not translate in several files.

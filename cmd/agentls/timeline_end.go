@@ -75,7 +75,7 @@ func (t *timeline) end(r *activity.RunFinished) {
 	}
 	by := ""
 	if len(r.Fallbacks) > 0 {
-		by = ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and ")) + ""
+		by = ", answered by " + tool.Escape(strings.Join(r.Fallbacks, " and "))
 	}
 	used, agents := r.Usage, ""
 	if len(r.Chain) > 1 { // the turns are the last agent's

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentls/agentls/agents/activity"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/agents/trace"
 	"github.com/agentls/agentls/agents/trace/export"
 	"github.com/agentls/agentls/internal/wire"
@@ -142,11 +142,7 @@ func (c *connection) exportTrace(ctx context.Context, session, format string, co
 	if r.URI == "" {
 		return []byte(strings.TrimSuffix(r.Text, "\n") + "\n"), nil
 	}
-	u, err := url.Parse(r.URI)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(u.Path)
+	return os.ReadFile(tool.PathOf(r.URI))
 }
 
 // icons stand before spans, by what they are.

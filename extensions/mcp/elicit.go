@@ -201,7 +201,7 @@ func (c elicitor) ask(a *asking, params mcp.ElicitationParams) (action string, c
 		properties[name] = p
 	}
 	message := description(params.Message)
-	if len(names) == 0 {
+	if len(properties) == 0 { // nothing of it can be asked for one by one
 		answer, err := c.question(a, message, []string{"OK"})
 		return answer.Action, map[string]any{}, err
 	}

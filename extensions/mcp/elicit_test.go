@@ -46,6 +46,7 @@ func TestSEC88Questions(t *testing.T) {
 		{`{"message":"The PIN of your card?","requestedSchema":{"required":["v"],"properties":{"v":{"type":"integer"}}}}`, nil, declined, "asks for a secret (v)"},
 		{`{"message":"Revoke the token?","requestedSchema":{"required":["v"],"properties":{"v":{"type":"boolean"}}}}`, []string{"true"}, fmt.Sprintf(accepted, `{"v":true}`), "Revoke"},
 		{form(`"n"`, `"n":{"type":"object"}`), nil, declined, "is not a text, a number or a choice"},
+		{form(``, `"n":{"type":"object"}`), []string{"-"}, declined, ""},
 		{form(`"n"`, `"n":{"type":"string"}`), []string{"key of the daemon"}, declined, "holds a key of yours"},
 		{form(`"c"`, `"c":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","enum":["red","green","blue"]}}`), []string{"pink", "1,2,3", "1, blue"}, fmt.Sprintf(accepted, `{"c":["red","blue"]}`), "maxItems"},
 		{form(``, `"c":{"type":"array","items":{"anyOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green, light"}]}}`), []string{"2"}, fmt.Sprintf(accepted, `{"c":["g"]}`), "1. Red\n2. Green, light"},

@@ -20,8 +20,8 @@ func (c *Client) Embed(ctx context.Context, req *model.Embedding) (vector []floa
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !modelChars.MatchString(req.Model) {
-		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
+	if err := checkID(req.Model); err != nil {
+		return nil, err
 	}
 	models, err := c.api(ctx)
 	if err != nil {

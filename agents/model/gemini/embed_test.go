@@ -74,6 +74,9 @@ func TestEmbedFails(t *testing.T) {
 			t.Errorf("%s: %v, %+v", name, vector, err)
 		}
 	}
+	if _, err := client(t, gemini.Config{Transport: answers(200, `{}`)}).Embed(t.Context(), &model.Embedding{Model: "m/../n", Text: "x"}); err == nil || !strings.Contains(err.Error(), "is not the id of a model") {
+		t.Error("an id that leads elsewhere:", err)
+	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	cl := client(t, gemini.Config{Transport: answers(200, `{}`)})

@@ -328,6 +328,15 @@ func (c *Client) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 	}
 }
 
+// checkID refuses what is no id of a model: it becomes a piece of the URL's path, which
+// dots must not lead out of. The error is Fatal.
+func checkID(id string) error {
+	if modelChars.MatchString(id) && !strings.Contains(id, "..") {
+		return nil
+	}
+	return &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", id)}
+}
+
 // generation is one call of Generate. It is on one goroutine. answer and call are made
 // anew for each, and shared with nobody.
 type generation struct {
@@ -346,9 +355,8 @@ type generation struct {
 func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer, error) {
 	c := g.client
 	g.answer.search = req.Options.Search
-	// The id becomes a piece of the URL's path, which dots must not lead out of.
-	if !modelChars.MatchString(req.Model) || strings.Contains(req.Model, "..") {
-		return nil, &model.Error{Class: model.Fatal, Message: fmt.Sprintf("%q is not the id of a model", req.Model)}
+	if err := checkID(req.Model); err != nil {
+		return nil, err
 	}
 	entry := c.config.Table.Describe(req.Model)
 	contents, err := c.cache.contents(req.Messages, entry)

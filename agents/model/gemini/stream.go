@@ -357,8 +357,9 @@ func isCall(part []byte) bool {
 	return found && !w.bad
 }
 
-// checkUsage takes counts out that are none: genai would refuse the chunk. Losing a
-// count is better than losing an answer.
+// checkUsage puts a count that cannot be one in the place of counts that are none: genai
+// would refuse some of them with the chunk, and the answer is to know that there was such
+// a one. Losing a count is better than losing an answer.
 func (s *stream) checkUsage(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`"usageMetadata"`)) {
 		return data
@@ -370,7 +371,7 @@ func (s *stream) checkUsage(data []byte) []byte {
 	if _, ok := countsOf(event["usageMetadata"]); ok {
 		return data
 	}
-	delete(event, "usageMetadata")
+	event["usageMetadata"] = json.RawMessage(`{"promptTokenCount":-1}`)
 	// It was read from JSON: it can be written.
 	data, _ = json.Marshal(event)
 	return data

@@ -215,6 +215,24 @@ func TestJoiningChangesNothing(t *testing.T) {
 	}
 }
 
+// TestREL69CountsThatCannotBe: where one chunk has counts that cannot be ones, those of
+// the chunks before it do not stand for the answer.
+func TestREL69CountsThatCannotBe(t *testing.T) {
+	counted := func(count string) string {
+		return strings.Replace(chunkOf("u"), `"index":0}]`, `"index":0}],"usageMetadata":{"promptTokenCount":`+count+`,"totalTokenCount":13}`, 1)
+	}
+	for _, c := range []struct {
+		second string
+		want   bool
+	}{{"9", true}, {"-9", false}, {"1e30", false}, {`"x"`, false}} {
+		body := "data: " + counted("9") + "\n\ndata: " + counted(c.second) + "\n\ndata: " + last + "\n\n"
+		text, _, answer, err := listen(t, serve(t, strings.NewReader(body)), hello())
+		if err != nil || text != "uu!" || answer.Counted != c.want {
+			t.Errorf("%s: %q, %+v, %v", c.second, text, answer, err)
+		}
+	}
+}
+
 func TestChunksComeWhenTheyAreThere(t *testing.T) {
 	c, server := play(t, "< one\n< two\n<gate more\n< three\n")
 	var got []string

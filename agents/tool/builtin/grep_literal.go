@@ -58,13 +58,12 @@ func longest(re *syntax.Regexp) literal {
 // folded to: k and s have foreign forms.
 func longestFoldable(runes []rune) literal {
 	best, from := "", 0
-	text := strings.ToLower(string(runes))
-	for i := 0; i <= len(text); i++ {
-		if i < len(text) && text[i] <= unicode.MaxASCII && text[i] != 'k' && text[i] != 's' {
+	for i := 0; i <= len(runes); i++ {
+		if i < len(runes) && runes[i] <= unicode.MaxASCII && !strings.ContainsRune("kKsS", runes[i]) {
 			continue
 		}
 		if i-from > len(best) {
-			best = text[from:i]
+			best = strings.ToLower(string(runes[from:i]))
 		}
 		from = i + 1
 	}

@@ -269,6 +269,7 @@ func (c *collector) again(raw []byte) {
 	if h == nil {
 		return
 	}
+	c.total -= h.count() // what ripgrep said of it does not count any more
 	lines, err := c.query.file(c.query.dir, rel)
 	if err != nil {
 		delete(c.files, rel)
@@ -276,8 +277,9 @@ func (c *collector) again(raw []byte) {
 	}
 	c.files[rel] = nil // what else ripgrep says of it is known
 	// No file has such a name, so nothing that ripgrep writes reaches these hits.
-	c.files["\x00"+rel] = &hits{rel, lines}
-	c.total += len(lines)
+	h = &hits{rel, lines}
+	c.files["\x00"+rel] = h
+	c.total += h.count()
 }
 
 // confirm drops what is not in the workspace: ripgrep opens files by their

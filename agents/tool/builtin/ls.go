@@ -69,7 +69,7 @@ func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error)
 	return &tool.Plan{
 		Risk: tool.Safe, Why: "lists a folder", Title: "ls " + tool.Name(p.Rel), Path: p.Real,
 		Reads: []string{p.Real}, Skips: true,
-		Do: func(context.Context, *tool.Env) (*tool.Result, error) { return doList(env, args) },
+		Do: func(_ context.Context, env *tool.Env) (*tool.Result, error) { return doList(env, args) },
 	}, nil
 }
 

@@ -68,6 +68,9 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 	if text.Len() == 0 {
 		return nil
 	}
+	if err := closeEvents(path); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -86,6 +89,25 @@ func (t *Tracer) write(s *session, b *batch) (err error) {
 	}
 	_, err = f.WriteAt(data, end-int64(len(closing)))
 	return err
+}
+
+// closeEvents ends a file that a full disk or a crash left without its end: what is no
+// whole event is dropped. Else the next events would overwrite a part of the last one.
+func closeEvents(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // it is not there yet, or the write says why not
+	}
+	defer f.Close()
+	end := make([]byte, len(closing))
+	size, err := f.Seek(-int64(len(end)), io.SeekEnd)
+	if err != nil {
+		return nil // too short for an event: it is written anew
+	}
+	if _, err := f.ReadAt(end, size); err != nil || string(end) == closing {
+		return err
+	}
+	return rewrite(path, func(trace.FileEvent) bool { return true })
 }
 
 // fileName is the name of a session's file, below the folder of a day.

@@ -96,6 +96,29 @@ func TestForgetDamaged(t *testing.T) {
 	}
 }
 
+// TestDamagedFileIsGoneOnWith: after a crash or a full disk the file lacks its end; what is
+// written next leaves the whole events as they are.
+func TestDamagedFileIsGoneOnWith(t *testing.T) {
+	b := newBed(t, nil)
+	b.run("a", toFile)
+	b.close()
+	path := filepath.Join(b.config.Dir, time.Now().Format(time.DateOnly), "session-main.json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, data[:len(data)-len("\n]\n")], 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := newBed(t, func(c *export.Config) { c.Dir = b.config.Dir })
+	next.run("b", toFile)
+	next.close()
+	whole := []string{"agent_start", "llm_call", "tool_call", "agent_complete"}
+	if got := kinds(next.file()); !slices.Equal(got, append(whole, whole...)) {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestHandoffToAnUntracedAgent: where control passes to an agent that is not traced, nothing
 // waits for it: when the session is closed, nobody holds its log.
 func TestHandoffToAnUntracedAgent(t *testing.T) {
