@@ -83,7 +83,10 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 		case k.name == schema:
 			if n.kind != null {
 				g.Schema, _ = r.schema(n, "guardrails."+schema)
-				if why := unmeetable(n); g.Schema != nil && why != "" {
+				if g.Schema == nil {
+					break // it is refused; one that requires a property many times would take for ever
+				}
+				if why := unmeetable(n); why != "" {
 					r.at(n, "agent/schema", Error, "No result meets guardrails.%s: %s.", schema, why)
 				}
 			}

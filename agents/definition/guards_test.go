@@ -17,6 +17,7 @@ func TestGuards(t *testing.T) {
 		{"guardrails: [{on: input, policy: repair, validator: no-secrets}]", "guard-1 true reject  no-secrets", "cannot be repaired, so the guard guard-1 rejects"},
 		{"guardrails: [{mode: parallel, validator: no-secrets}]", "guard-1 false reject  no-secrets", "has no effect on the guard guard-1"},
 		{"guardrails: {output_schema: false}", "output false reject false ", "No result meets guardrails.output_schema: false lets nothing pass"},
+		{"guardrails: {output_schema: " + strings.Repeat("{required: ["+strings.Repeat("a, ", 60)+"], properties: {a: ", 12) + "{}" + strings.Repeat("}}", 12) + "}", "", "guardrails.output_schema"},
 		{"guardrails: {output_schema: {enum: []}}", "", "guardrails.output_schema"},
 		{"guardrails: {output_schema: {type: string, minLength: 5, maxLength: 3}}", "output false reject {\"type\":\"string\",\"minLength\":5,\"maxLength\":3} ", "No result meets guardrails.output_schema: minLength 5 is more than maxLength 3"},
 		{"guardrails: {output_schema: {type: string, minLength: 3, maxLength: 3}}", "output false reject {\"type\":\"string\",\"minLength\":3,\"maxLength\":3} ", ""},

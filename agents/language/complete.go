@@ -291,11 +291,15 @@ func (c *completion) templates() {
 	}
 }
 
-// nameOfFile returns a name for the agent of a file: its stem, as a slug; "" for one
-// without letters and digits. It is no valid name where the stem begins with a digit.
+// nameOfFile returns a name for the agent of a file: its stem, as a slug; "" where that
+// begins with no letter, which no name may.
 func nameOfFile(path string) string {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	return makeSlug(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
+	name := makeSlug(strings.TrimSuffix(strings.TrimSuffix(base, ".md"), ".agent"))
+	if name < "a" { // a digit comes before each letter
+		return ""
+	}
+	return name
 }
 
 // fileSnippet makes a snippet of a template: its name and title are the first tab stops.

@@ -96,8 +96,9 @@ func New(w *World, a Answers) (Made, error) {
 			Model: a.Model, Installed: a.Installed})
 	}
 	f := open()
-	// A template may hand over to agents that are not here.
-	for _, h := range f.Definition.Handoffs {
+	// A template may hand over to agents that are not here. The last is taken away first, so
+	// that the places of those before it stay true.
+	for _, h := range slices.Backward(f.Definition.Handoffs) {
 		if _, given := a.Fields["handoffs"]; given || w.Agents == nil || h.To == "user" ||
 			w.lookup(a.Folder, a.Scope, h.To) != nil {
 			continue

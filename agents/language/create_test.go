@@ -40,11 +40,15 @@ func TestNewOfEachTemplate(t *testing.T) {
 func TestNewOfAnswers(t *testing.T) {
 	own := template.Template{Name: "own", Text: []byte("---\r\n# header\r\nname: own # the name\r\ntitle: Own\r\nkind: agent\r\ntools:\r\n  deny: [bash]\r\n  allow: [ls]\r\nmodel: pro\r\nzeta: 1\r\n---\r\nBody.\r\n")}
 	hands := template.Template{Name: "hands", Text: []byte("---\nkind: agent\nname: hands\ntitle: H\nhandoffs:\n  - to: user\n---\nBody.\n")}
+	gone := template.Template{Name: "gone", Text: []byte("---\nkind: agent\nname: gone\ntitle: G\nhandoffs:\n  - to: nobody\n  - to: user\n  - to: no-one\n---\nBody.\n")}
+	here := newFixture(t, map[string]string{"a/code-fixer.md": strings.Replace(fixer, "‸", "", 1)}).world
 	for _, c := range []struct {
 		name    string
 		answers Answers
 		want    string
 	}{
+		{"a template with handoffs to agents that are not here", Answers{Template: &gone},
+			"---\nkind: agent\nname: x\ntitle: X\nhandoffs:\n  - to: user\n---\nBody.\n"},
 		{"a template with handoffs", Answers{Template: &hands, Fields: map[string]any{"model": "flash"}},
 			"---\nkind: agent\nname: x\ntitle: X\nmodel: flash\nhandoffs:\n  - to: user\n---\nBody.\n"},
 		{"no template", Answers{Fields: map[string]any{"description": "Mends: code", "model": "flash"}, Prompt: "Mend it.\n\n"},
@@ -60,7 +64,11 @@ func TestNewOfAnswers(t *testing.T) {
 			"---\r\nkind: agent\r\n# header\r\nname: x # the name\r\ntitle: New\r\ntools:\r\n  allow: [grep]\r\n  deny: [bash]\r\nzeta: 1\r\n---\r\nBody.\r\n"},
 	} {
 		c.answers.Name, c.answers.Dir, c.answers.Scope = "x", "/w/.gemini/agents", definition.Project
-		made, err := New(&World{}, c.answers)
+		world := &World{}
+		if c.answers.Template == &gone {
+			world = here
+		}
+		made, err := New(world, c.answers)
 		if err != nil || made.Text != c.want {
 			t.Errorf("%s: %v\n%q\nwant\n%q", c.name, err, made.Text, c.want)
 		}
@@ -133,5 +141,15 @@ func TestValidate(t *testing.T) {
 	}
 	if want := []string{"agent/handoff-target", "agent/schema", "agent/validator"}; !slices.Equal(slices.Sorted(slices.Values(failed)), want) && r.Passed != 6 {
 		t.Errorf("%v\n%s", failed, r.Text())
+	}
+}
+
+// TestNameOfFile: a name of the file's stem, where that can be a name.
+func TestNameOfFile(t *testing.T) {
+	for path, want := range map[string]string{"/a/My Agent.md": "my-agent", "a.agent.md": "a", `c:\x\y.md`: "y", "/a/1foo.md": "", "/a/-.md": ""} {
+		got := nameOfFile(path)
+		if got != want || (got != "" && CheckName(got) != nil) {
+			t.Errorf("%s: %q", path, got)
+		}
 	}
 }

@@ -288,7 +288,6 @@ func (c *completion) colors() {
 func (c *completion) tools() {
 	there := c.entries()
 	var aliases []Item
-	servers := make(map[string]bool)
 	for _, t := range c.w.Tools {
 		doc := describeTool(t)
 		if !there[t.Name] {
@@ -297,13 +296,8 @@ func (c *completion) tools() {
 		for _, a := range t.Aliases {
 			aliases = append(aliases, Item{Label: a, Kind: ToolItem, Detail: "is " + t.Name, Doc: doc})
 		}
-		if rest, ok := strings.CutPrefix(t.Name, "mcp."); ok {
-			server, _, _ := strings.Cut(rest, ".")
-			servers[server] = true
-		}
 	}
 	for _, s := range c.w.Servers {
-		servers[s.Name] = false
 		if glob := "mcp." + s.Name + ".*"; !there[glob] {
 			c.scalar(Item{Label: glob, Kind: ToolItem, Detail: "all tools of the server", Doc: describeServer(s)})
 		}

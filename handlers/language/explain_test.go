@@ -3,6 +3,7 @@ package language
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/workspace"
@@ -49,5 +50,14 @@ func TestExplainedText(t *testing.T) {
 	a := &Query{h: h, Snapshot: s}
 	if got := a.textOf(&definition.Definition{Name: "main"}); got != "" {
 		t.Errorf("of what is built in: %q", got)
+	}
+}
+
+// TestTook: a time in a few characters.
+func TestTook(t *testing.T) {
+	for d, want := range map[time.Duration]string{3100 * time.Millisecond: "3.1 s", 2 * time.Minute: "2m", 130 * time.Second: "2m10s", time.Hour: "1h0m", 80*time.Second + 100*time.Millisecond: "1m20s"} {
+		if got := took(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
 	}
 }
