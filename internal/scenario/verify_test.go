@@ -32,7 +32,7 @@ var verified struct {
 const wantVerified = 90
 
 var wantKinds = map[string]int{
-	"tree": 4, "handoff": 2, "compression": 2, "guardrail": 1, "graph": 2, "hook": 3, "mcp": 1, "steering": 2, "question": 15, "route": 6,
+	"tree": 4, "handoff": 1, "compression": 2, "guardrail": 1, "graph": 2, "hook": 3, "mcp": 1, "steering": 2, "question": 15, "route": 6,
 }
 
 // checkVerified holds the counts to what is wanted, where all stories were played.
@@ -134,11 +134,14 @@ func (s *story) verify(config daemon.Config) {
 			s.wrong(fmt.Errorf("session %s, run again: %s", id, report))
 		case report.Difference == nil && report.Unable == "":
 			verified.Lock()
-			verified.sessions++
 			if verified.kinds == nil {
 				verified.kinds, verified.of = make(map[string]int), make(map[string]int)
 			}
-			verified.of[name]++
+			if verified.of[name]++; name == "pairs" {
+				verified.Unlock()
+				break // of another test, which may be run before or after
+			}
+			verified.sessions++
 			for kind, is := range kindsOf(events) {
 				if is {
 					verified.kinds[kind]++

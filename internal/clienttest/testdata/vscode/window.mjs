@@ -61,9 +61,13 @@ async function quick (key) {
 }
 
 export async function command (title) {
-  await quick('F1')
-  await page.keyboard.type(title)
-  await page.waitForSelector(`.quick-input-list .monaco-list-row:has-text("${title}")`)
+  const row = page.locator(`.quick-input-list .monaco-list-row:has-text("${title}")`).first()
+  for (let tries = 0; tries < 5; tries++) { // a list that is opened while VS Code starts does not get what comes later
+    await quick('F1')
+    await page.keyboard.type(title)
+    if (await row.waitFor({ timeout: 20000 }).then(() => true, () => false)) break
+    await page.keyboard.press('Escape')
+  }
   await down(`.quick-input-list .monaco-list-row.focused .label-name`, (text) => text.replaceAll('\u00a0', ' ') === title)
   await page.keyboard.press('Enter')
 }
