@@ -190,7 +190,7 @@ const maxNamed = 4
 func nameFiles(uris []string, why map[string]string) string {
 	var names []string
 	for _, u := range uris {
-		name := tool.Escape(nameOf(u))
+		name := tool.FileName(u)
 		if why[u] != "" {
 			name += " (" + strings.TrimSuffix(why[u], ".") + ")"
 		}

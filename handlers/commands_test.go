@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"github.com/agentls/agentls/agents"
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // TestTranscriptOfTheDefaultSession: when another daemon has main, what is
@@ -67,5 +70,23 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 		names = append(names, fmt.Sprintf("a%d", n))
+	}
+}
+
+// TestWhatAPersonCancelledIsNoErrorToThem: they are told of other errors.
+func TestWhatAPersonCancelledIsNoErrorToThem(t *testing.T) {
+	c := connect(t, nil)
+	c.h.plain = true
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := new(testRun).finish(ctx, nil)
+	if err == nil || fault.Message(err) != "the tests were cancelled" {
+		t.Error(err)
+	}
+	if c.h.showError(err) == nil || c.h.showError(errors.New("another")) == nil {
+		t.Error("the error is lost")
+	}
+	if got := <-c.told; got != "another" {
+		t.Errorf("told %q", got)
 	}
 }

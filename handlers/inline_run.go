@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -86,9 +85,9 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 }
 
 // showError has a person hear of an error whose editor takes no answers of commands.
-// It returns err as it is; nil is told nobody.
+// It returns err as it is; nil is told nobody, and neither is what they cancelled themselves.
 func (h *Handlers) showError(err error) error {
-	if err != nil && h.plain {
+	if err != nil && h.plain && fault.KindOf(err) != fault.Canceled {
 		h.tell(errorMessage, fault.Message(err))
 	}
 	return err
@@ -145,7 +144,7 @@ func (h *Handlers) chooseInline(ctx context.Context, a *language.Query, r *inlin
 			}
 			return nil, fault.New(fault.Stale, "handlers.runInline",
 				"%q is no command of %s any more; run it from the line where it stands now",
-				tool.Clip(tool.Escape(r.Typed), summaryWidth), path.Base(string(d.URI))).Because(fault.OutOfDate)
+				tool.Clip(tool.Escape(r.Typed), summaryWidth), tool.FileName(string(d.URI))).Because(fault.OutOfDate)
 		}
 		open = []*workspace.Document{d}
 	} else {
@@ -159,7 +158,7 @@ func (h *Handlers) chooseInline(ctx context.Context, a *language.Query, r *inlin
 	var first *inlineCall
 	for _, d := range open {
 		for _, c := range a.InlineCommands(d) {
-			title := fmt.Sprintf("%s:%d %s", path.Base(string(d.URI)), c.Range.Start.Line+1,
+			title := fmt.Sprintf("%s:%d %s", tool.FileName(string(d.URI)), c.Range.Start.Line+1,
 				tool.Clip(tool.Escape(c.Typed), language.MaxTitle))
 			if calls[title] != nil { // files of one name
 				title = string(d.URI) + title[strings.IndexByte(title, ':'):]
@@ -206,7 +205,7 @@ func (h *Handlers) inlineParams(ctx context.Context, a *language.Query, call *in
 	h.withhold(ctx, a.Snapshot, editor)
 	at := a.Columns(d.Text).Out(c.Range).Start
 	editor.Cursor, editor.Diagnostics = &definition.Position{Line: at.Line, Character: at.Character}, o.Diagnostics
-	name := path.Base(string(d.URI))
+	name := tool.FileName(string(d.URI))
 	said := fmt.Sprintf("This was written on line %d of %s, and is about what is around it.", at.Line+1, name)
 	switch want {
 	case language.AnswerBelow:

@@ -380,7 +380,7 @@ func isOutside(err error) bool {
 // the person's own settings reveal it, are named only (SEC-20).
 func (h *Handlers) reference(ctx context.Context, env *tool.Env, frontend agents.Frontend,
 	ref string) (activity.ContentBlock, tool.Taint) {
-	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: ref[strings.LastIndexByte(ref, '/')+1:]}
+	link := activity.ContentBlock{Type: "resource_link", URI: ref, Name: tool.FileName(ref)}
 	path, ok := workspace.FilePath(ref)
 	if !ok {
 		return link, tool.Clean

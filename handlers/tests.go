@@ -208,10 +208,10 @@ func (r *testRun) run(ctx context.Context, i int, job testJob) {
 
 // finish adds the results up, and shows what failed as findings.
 //
-// The error is ctx's: tests that were cancelled leave the findings as they were.
+// Tests that were cancelled leave the findings as they were, and are fault.Canceled.
 func (r *testRun) finish(ctx context.Context, jobs []testJob) (*wire.TestRunResult, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, fault.New(fault.Canceled, "handlers.tests", "the tests were cancelled")
 	}
 	result := &wire.TestRunResult{Results: r.results, DurationMs: r.h.Now().Sub(r.began).Milliseconds()}
 	for i, job := range jobs {

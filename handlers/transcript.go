@@ -93,10 +93,14 @@ func describe(b *strings.Builder, e activity.Event) {
 		fmt.Fprintf(b, "\n- answered: %s, by %s\n", body.Outcome, body.By)
 	case activity.FileChanged:
 		if body.Patch == "" { // one of very many
-			fmt.Fprintf(b, "\n- %s: %s\n", body.Kind, tool.Escape(nameOf(body.URI)))
+			fmt.Fprintf(b, "\n- %s: %s\n", body.Kind, tool.FileName(body.URI))
 			return
 		}
-		fmt.Fprintf(b, "\n```diff\n%s\n```\n", strings.TrimSuffix(body.Patch, "\n"))
+		fence := "```"
+		for strings.Contains(body.Patch, fence) { // a blank before a fence of the file's does not hide it
+			fence += "`"
+		}
+		fmt.Fprintf(b, "\n%sdiff\n%s\n%s\n", fence, strings.TrimSuffix(body.Patch, "\n"), fence)
 	case activity.RunState:
 		if body.To == activity.Paused || body.To == activity.Interrupted || body.From == activity.Paused {
 			why := ""
@@ -138,9 +142,6 @@ func describeContext(b *strings.Builder, e activity.Event) {
 		}
 	}
 }
-
-// nameOf is the last part of a URI.
-func nameOf(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
 
 // quote makes a text a quotation of Markdown.
 func quote(text string) string {

@@ -51,6 +51,21 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestFindingsHaveOneOrder: what an editor shows does not change where nothing has.
+func TestFindingsHaveOneOrder(t *testing.T) {
+	for range 50 {
+		p := &Plan{Entry: "a", Edges: []Edge{{From: "a", To: End}},
+			Nodes: []Node{{Name: "a", Kind: Agent, Of: "a", Input: map[string]any{"a": "${x}", "b": "${y}", "c": "${z}"}}}}
+		var names string
+		for _, f := range p.Check() {
+			names += f.Message[:len("${x}")]
+		}
+		if names != "${x}${y}${z}" {
+			t.Fatal(names)
+		}
+	}
+}
+
 // TestConflicts: two branches that always run side by side must not both give a key
 // without a reducer; those of which one may run, and those that follow each other, may.
 func TestConflicts(t *testing.T) {

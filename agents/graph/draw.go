@@ -144,15 +144,26 @@ var colors = []struct{ state, color string }{
 	{"cancelled", "#d9d9d9"},
 }
 
+// keywords are the words of Mermaid that no node's id may be, or have before a dash.
+var keywords = []string{"end", "style", "class", "classDef", "graph", "subgraph", "flowchart", "linkStyle", "interpolate",
+	"href", "call"}
+
+// mermaidID is a node's name as Mermaid takes it. No name of a node begins with an underscore.
+func mermaidID(name string) string {
+	if word, _, _ := strings.Cut(name, "-"); slices.Contains(keywords, word) {
+		return "_" + name
+	}
+	return name
+}
+
 // Mermaid is a picture as a Mermaid flowchart, as LangGraph draws it.
-// Names of nodes need no escapes, as [NamePattern] has them.
 func (p Picture) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("%%{init: {'flowchart': {'curve': 'linear'}}}%%\ngraph TD;\n")
 	fmt.Fprintf(&b, "\t%s([<p>%s</p>]):::first\n", start, start)
 	lively := false
 	for _, n := range p.Nodes {
-		fmt.Fprintf(&b, "\t%s(%s)", n.Name, n.Name)
+		fmt.Fprintf(&b, "\t%s(%s)", mermaidID(n.Name), n.Name)
 		if n.State != "" {
 			fmt.Fprintf(&b, ":::%s", n.State)
 			lively = true
@@ -164,9 +175,9 @@ func (p Picture) Mermaid() string {
 	}
 	for _, e := range p.links() {
 		if e.Label == "" {
-			fmt.Fprintf(&b, "\t%s --> %s;\n", e.From, e.To)
+			fmt.Fprintf(&b, "\t%s --> %s;\n", mermaidID(e.From), mermaidID(e.To))
 		} else {
-			fmt.Fprintf(&b, "\t%s -.->|\"%s\"| %s;\n", e.From, entities.Replace(e.Label), e.To)
+			fmt.Fprintf(&b, "\t%s -.->|\"%s\"| %s;\n", mermaidID(e.From), entities.Replace(e.Label), mermaidID(e.To))
 		}
 	}
 	b.WriteString("\tclassDef default fill:#f2f0ff,line-height:1.2;\n\tclassDef first fill-opacity:0;\n\tclassDef last fill:#bfb6fc;\n")

@@ -33,6 +33,15 @@ Edges:
 		!strings.Contains(got, "\tfixer -.->|\"if: fixer == #quot;a#59;b#quot; #amp;#amp; 1 #lt; 2\"| __end__;\n") || !strings.Contains(got, "\t__start__ --> analyzer;\n") {
 		t.Errorf("%s", got)
 	}
+	// Mermaid takes end and style for words of its own, also before a dash.
+	words := &Plan{Entry: "end", Nodes: []Node{{Name: "end"}, {Name: "style-checker"}, {Name: "ending"}},
+		Edges: []Edge{{From: "end", To: "style-checker"}, {From: "style-checker", To: "ending", Else: true}, {From: "ending", To: End}}}
+	for _, want := range []string{"\t_end(end)\n", "\t_style-checker(style-checker)\n", "\tending(ending)\n", "\t__start__ --> _end;\n",
+		"\t_end --> _style-checker;\n", "\t_style-checker -.->|\"else\"| ending;\n", "\tending --> __end__;\n"} {
+		if got := words.Picture("words", nil).Mermaid(); !strings.Contains(got, want) {
+			t.Errorf("%q is not in %s", want, got)
+		}
+	}
 	if got := picture.DOT(); !strings.Contains(got, `"fixer" -> "__end__" [label="if: fixer == \"a;b\" && 1 < 2", style=dashed];`) || !strings.Contains(got, `"analyzer" [label="analyzer\ndebug-analyzer"];`) {
 		t.Errorf("%s", got)
 	}

@@ -170,8 +170,8 @@ func placeholders(input any) (paths []string) {
 			paths = append(paths, placeholders(item)...)
 		}
 	case map[string]any:
-		for _, item := range v {
-			paths = append(paths, placeholders(item)...)
+		for _, name := range slices.Sorted(maps.Keys(v)) { // findings have one order
+			paths = append(paths, placeholders(v[name])...)
 		}
 	}
 	return paths

@@ -22,7 +22,7 @@ func eventText(body activity.Body) string {
 	case activity.RouteDecided:
 		return b.Text
 	case activity.ChangeResolved:
-		return fmt.Sprintf("changes to %s were %s", b.URI[strings.LastIndexByte(b.URI, '/')+1:], resolution(b.Action))
+		return fmt.Sprintf("changes to %s were %s", FileName(b.URI), resolution(b.Action))
 	case activity.ApprovalChanged:
 		return fmt.Sprintf("the mode was set from %s to %s", b.From, b.To)
 	case activity.Rewound:

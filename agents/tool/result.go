@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -73,6 +75,12 @@ func URI(path string) string {
 		p = "/" + p // a volume's letter
 	}
 	return (&url.URL{Scheme: "file", Path: p}).String()
+}
+
+// FileName returns the name of a file as people know it, by its URI, safe to be shown: "a b.go",
+// not "a%20b.go". Of another URI it is the last part.
+func FileName(uri string) string {
+	return Escape(path.Base(cmp.Or(filepath.ToSlash(PathOf(uri)), uri)))
 }
 
 // PathOf returns the absolute path of a file URI; "" for what is none.

@@ -410,8 +410,9 @@ func (b *daemon) problems(folders ...string) []string {
 	if _, err := b.trust.Records(); err != nil {
 		all = append(all, fault.Message(err))
 	}
-	for _, folder := range folders {
-		if _, record, err := b.trust.Lookup(folder); err == nil && record.Replaced {
+	for i, folder := range folders { // the first of the start is mostly among those of now, too
+		_, record, err := b.trust.Lookup(folder)
+		if err == nil && record.Replaced && !slices.Contains(folders[:i], folder) {
 			all = append(all, fmt.Sprintf("%s is not trusted any more: another folder has taken its place since you trusted it. "+
 				"Look at it, then run `agentls trust %s`.", folder, folder))
 		}

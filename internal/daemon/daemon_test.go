@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -397,6 +398,23 @@ func TestTrustIsAProblemOfItsOwn(t *testing.T) {
 	b.told(b.config.trustFile(), "no folder is trusted")
 	write(t, b.config.trustFile(), `{"version": 1, "folders": {}}`)
 	b.told()
+}
+
+// TestAFolderInAnothersPlaceIsToldOnce: the first folder of the workspace is among those of
+// the start and those of now.
+func TestAFolderInAnothersPlaceIsToldOnce(t *testing.T) {
+	work := folder(t, "", "one")
+	h, _ := reviewing(t, false, work)
+	if err := h.setTrust(work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(work.Path, work.Path+"-old"), os.Mkdir(work.Path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	all := h.problems(append(h.folders.paths(), h.first)...)
+	if len(all) != 1 || !strings.Contains(all[0], "another folder has taken its place") {
+		t.Errorf("%q", all)
+	}
 }
 
 // TestTrustHasARevision: the catalog that is told of after a change of trust is

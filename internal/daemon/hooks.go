@@ -177,7 +177,7 @@ func (b *daemon) explainHooks(folder string) []explanation.Reference {
 			Origin: explanation.OriginOf("hooks."+h.Key, h.origin)}
 		if h.Problem != "" {
 			r.Text += "; cannot be run: " + h.Problem
-		} else if h.Project {
+		} else if h.Project && h.bundle == "" { // an extension is approved whole
 			if waits, _ := b.waits(folder, h, brings); waits {
 				r.Known = false
 				r.Text += "; waits for your approval"

@@ -213,3 +213,29 @@ func TestSEC09AMovedFile(t *testing.T) {
 		t.Errorf("in the place of another: %q", got)
 	}
 }
+
+// TestHooksOfAnExtensionWaitForNoReviewOfTheFolder: an extension that lies in the folder is
+// approved whole, so its hooks run, and their explanation says so.
+func TestHooksOfAnExtensionWaitForNoReviewOfTheFolder(t *testing.T) {
+	work := folder(t, "")
+	dir := filepath.Join(work.Path, ".gemini", "extensions", "theirs")
+	write(t, filepath.Join(dir, "gemini-extension.json"), `{"name": "theirs"}`)
+	write(t, filepath.Join(dir, "hooks", "hooks.json"), `{"hooks": {"BeforeTool": [{"hooks": [{"name": "look", "command": "true"}]}]}}`)
+	h, _ := reviewing(t, false, work)
+	if err := h.setTrust(work.Canonical, true); err != nil {
+		t.Fatal(err)
+	}
+	l, err := h.Bundles().Find(t.Context(), work.Canonical, "theirs")
+	if err == nil {
+		err = h.Bundles().Approve(t.Context(), l.Bundle)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.settings.forget()
+	runs := h.hooksOf(t.Context(), work.Canonical, "BeforeTool")
+	told := h.explainHooks(work.Canonical)
+	if len(runs) != 1 || runs[0].Problem != "" || len(told) != 1 || !told[0].Known {
+		t.Errorf("runs %+v, told %+v", runs, told)
+	}
+}

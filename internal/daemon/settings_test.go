@@ -63,6 +63,7 @@ func TestSettingsOfTools(t *testing.T) {
 		{user: `{"tools": {"exclude": ["ls"]}}`, project: `{"tools": {"exclude": ["write_file(docs/**)"]}}`, exclude: "ls", deny: "write_file [] docs/**"},
 		{user: `{"tools": {"exclude": ["bash(git push", "bash()", "(x)", 7, "read_file(["]}}`, exclude: "bash bash read_file",
 			problems: []string{"user.json:1:24 denied", "user.json:1:41 denied", "user.json:1:51 ignored", "user.json:1:61 denied", "user.json:1:23 list of strings"}},
+		{user: `{"tools": {"exclude": ["bahs(git push", "ba[sh"]}}`, exclude: "bahs ba[sh", problems: []string{"user.json:1:24 denied", "user.json:1:41 denied"}},
 		{user: `{"tools": {"exclude": ["bahs(git push)"]}}`, deny: "bahs [] git push", problems: []string{"user.json:1:24 is no tool that is known"}},
 		{user: `{"tools": {"exclude": "bash(git push)"}}`, deny: "bash [git push] ", problems: []string{"user.json:1:23 list of strings"}},
 		{user: `{"tools": {"allowed": ["run_shell_command(git status)", "write_file(docs/**)", "ls"]}}`, allow: "bash [git status] ; write_file [] docs/**; ls [] "},

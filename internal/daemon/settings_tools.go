@@ -82,6 +82,9 @@ func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in p
 	name = strings.TrimSpace(name)
 	_, known := definition.CanonicalTool(name)
 	meant, likely := toolOfEntry(name)
+	if !likely {
+		meant = name // no built-in tool is meant, so the name stays as it is written
+	}
 	switch {
 	case name == "":
 		s.ignore(e.Origin, "tools.exclude", err)
@@ -96,10 +99,6 @@ func (s *folderSettings) exclude(e settings.Entry, from explanation.Origin, in p
 			meant)))
 	}
 	if !rule.Limited() {
-		// No built-in tool is meant, so the name stays as it is written.
-		if !likely {
-			meant = e.Text
-		}
 		s.runs.Exclude = append(s.runs.Exclude, authority.List{Names: []string{meant}, Origin: from})
 		return
 	}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/agentls/agentls/internal/filelock"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -100,6 +102,11 @@ func (b *daemon) sweep() {
 		}
 		entries, _ := os.ReadDir(dir) // a folder that is not there has nothing to remove
 		for _, e := range entries {
+			// The name begins with the id of the process. One that is at work may show a text for days.
+			id, _, _ := strings.Cut(e.Name(), "-")
+			if pid, err := strconv.Atoi(id); err == nil && filelock.Alive(pid) {
+				continue
+			}
 			if info, err := e.Info(); err == nil && b.Now().Sub(info.ModTime()) > keepShown {
 				_ = os.RemoveAll(filepath.Join(dir, e.Name())) // what cannot be removed is tried again the next time
 			}

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/agentls/agentls/handlers"
 	"github.com/agentls/agentls/workspace"
@@ -75,6 +77,33 @@ func TestSEC116ShownFolder(t *testing.T) {
 	}
 	if err := b.makeShown(); err == nil {
 		t.Error("a link was followed")
+	}
+}
+
+// TestShownTextsStayWithTheirProcess: a daemon that begins removes what ended daemons left,
+// and nothing of one that is at work, however long it has shown nothing new.
+func TestShownTextsStayWithTheirProcess(t *testing.T) {
+	temp := workspace.CanonicalPath(t.TempDir())
+	b := &daemon{Config: Config{Home: t.TempDir(), Environ: []string{"XDG_RUNTIME_DIR=" + temp},
+		Now: func() time.Time { return time.Now().Add(2 * keepShown) }}}
+	in := b.scratchFolder()
+	b.shownIn = filepath.Join(in, "1-own")
+	makeFolder(t, in, 0o700)
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Skip("no process can be started here: ", err)
+	}
+	for name, stays := range map[string]bool{
+		strconv.Itoa(os.Getpid()) + "-ABCDEFGH":       true,
+		strconv.Itoa(ended.Process.Pid) + "-ABCDEFGH": false,
+		"something": false,
+	} {
+		dir := filepath.Join(in, name)
+		makeFolder(t, dir, 0o700)
+		b.sweep()
+		if _, err := os.Stat(dir); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
