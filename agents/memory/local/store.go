@@ -234,7 +234,8 @@ func (s *store) Put(ctx context.Context, r memory.Record, vector []float32) (str
 			strings.Join(memory.WordsOf(r), " ")); err != nil {
 			return err
 		}
-		if s.shape.Kind == memory.Vector {
+		// Nothing is like a vector of zeros, and sqlite-vec would take it for the nearest.
+		if s.shape.Kind == memory.Vector && slices.ContainsFunc(vector, func(x float32) bool { return x != 0 }) {
 			_, err = tx.ExecContext(ctx, "INSERT INTO vectors (rowid, vector) VALUES (?, ?)", number, encode(vector))
 		}
 		return err
