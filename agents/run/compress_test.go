@@ -45,6 +45,19 @@ func TestCompressBeforeTheRequest(t *testing.T) {
 	})
 }
 
+// TestCompressByHandWithoutAThreshold: of a model whose window nobody knows no context is
+// over the threshold, so that it is only compressed where that is forced.
+func TestCompressByHandWithoutAThreshold(t *testing.T) {
+	in(t, func(w *world) {
+		summarizer := w.compressing()
+		got, err := run.Compress(t.Context(), run.Outside{Session: w.config.Session, Definition: w.config.Definition,
+			Compression: w.config.Compression, Now: w.config.Now})
+		if err != nil || got.Status != compression.NoOp || len(summarizer.requests) != 0 {
+			t.Errorf("%+v, %v, %d requests", got, err, len(summarizer.requests))
+		}
+	})
+}
+
 // TestREL62CompressionThatFails: the history stays, and the run goes on; this run
 // does not try again. What does not fit any more loses its oldest results.
 func TestREL62CompressionThatFails(t *testing.T) {

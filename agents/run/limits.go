@@ -90,14 +90,16 @@ func (u usage) total() int {
 //
 // Most is so many percent (reminders). A limit of 0 is none.
 func (r *runner) remind() {
-	// The limits are those that hold now, with what a person has added.
+	// The limits are those that hold now, with what a person has added. Two of them are of
+	// the whole tree, which has also what the runs before in the chain used.
 	u, l := r.account.total()
+	before := r.account.before
 	for _, part := range []struct {
 		limit, what string
 		used, of    float64
 	}{
-		{"calls", "calls of the model", float64(u.calls), float64(l.ModelCalls)},
-		{"input", "input tokens", float64(u.tokens.InputTokens), float64(l.InputTokens)},
+		{"calls", "calls of the model", float64(before.Calls + u.calls), float64(l.ModelCalls)},
+		{"input", "input tokens", float64(before.InputTokens + u.tokens.InputTokens), float64(l.InputTokens)},
 		{"tokens", "tokens", float64(u.total()), float64(l.Tokens)},
 		{"cost", "money", u.usd, l.USD},
 	} {
@@ -144,10 +146,11 @@ func (r *runner) extension(hit string, e Extension) activity.Extended {
 func (r *runner) extend(x activity.Extended) {
 	r.account.extend(x)
 	r.maxTurns += x.Turns
-	if r.clock != nil {
-		r.clock.add(x.Seconds)
-	} else if r.MaxTime > 0 { // it does not go on yet
+	if r.MaxTime > 0 {
 		r.MaxTime += time.Duration(x.Seconds) * time.Second
+	}
+	if r.clock != nil { // else it does not go on yet
+		r.clock.add(x.Seconds)
 	}
 }
 

@@ -85,6 +85,20 @@ func TestReminder(t *testing.T) {
 	})
 }
 
+// TestReminderCountsTheChain: what the runs before in a chain of handoffs used counts.
+func TestReminderCountsTheChain(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.ModelCalls, w.config.Spent = 5, run.Spent{Calls: 3}
+		w.tool("look", tool.Safe, nil)
+		w.says(asks(calls("look", `{}`)), says("done"))
+		w.ended(w.do(), activity.Goal)
+		notes := of[activity.Note](w)
+		if len(notes) != 1 || !notes[0].ToModel || !strings.HasPrefix(notes[0].Message, "80 % of the calls of the model") {
+			t.Errorf("the notes are %+v", notes)
+		}
+	})
+}
+
 // asked answers a stopped run's question by its n-th choice; other numbers
 // dismiss it.
 func asked(n int, messages *[]string) tool.Ask {
@@ -209,6 +223,29 @@ func TestResumeExtends(t *testing.T) {
 	})
 }
 
+// TestAddedTimeIsTold: a run that ends after the time that it had says so.
+func TestAddedTimeIsTold(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Limits.Tokens, w.config.MaxTime = 20, 10*time.Second
+		w.config.Env.Ask = func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			<-ctx.Done()
+			return tool.Answer{}, ctx.Err()
+		}
+		w.tool("look", tool.Safe, nil)
+		w.says(asks(calls("look", `{}`)), asks(calls("look", `{"a":1}`)), stuck("half"))
+		h := w.start()
+		synctest.Wait()
+		if !h.Resume(run.Extension{Tokens: 1000, Seconds: 5}) {
+			t.Error("the run is not paused")
+		}
+		got := h.wait()
+		w.ended(got, activity.Timeout)
+		if got.Text != "The run ended after 15s." {
+			t.Errorf("the text is %q", got.Text)
+		}
+	})
+}
+
 // TestREL127CancelWhilePaused: within a second, like everywhere.
 func TestREL127CancelWhilePaused(t *testing.T) {
 	for _, cause := range []error{run.ErrCancelled, run.ErrInterrupted} {
@@ -279,6 +316,11 @@ func TestREL121Loops(t *testing.T) {
 				told := w.model.requests[3].Messages
 				parts := told[len(told)-1].Parts
 				w.contains("what the model is told", parts[len(parts)-1].Text, "repeat yourself", "look")
+				for _, text := range append(messages, parts[len(parts)-1].Text, got.Text) {
+					if n := strings.Count(text, "times"); n > 1 {
+						t.Errorf("how often is told %d times: %s", n, text)
+					}
+				}
 			})
 		})
 	}

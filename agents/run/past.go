@@ -81,14 +81,15 @@ func (run *Run) Continue(p Past) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun, r.state = true, p.State
+	first := r.MaxTime
 	r.extend(p.Extended)
 	// The last turn of a task comes after the limit: it does not count towards what is
 	// added.
 	switch p.Limit {
 	case "turns":
-		p.More.Turns = cmp.Or(p.More.Turns, r.maxTurns) + max(0, p.Turn-r.maxTurns)
+		p.More.Turns = cmp.Or(p.More.Turns, r.MaxTurns) + max(0, p.Turn-r.maxTurns)
 	case "time":
-		p.More.Seconds = cmp.Or(p.More.Seconds, seconds(r.MaxTime)) + seconds(max(0, p.Active-r.MaxTime))
+		p.More.Seconds = cmp.Or(p.More.Seconds, seconds(first)) + seconds(max(0, p.Active-r.MaxTime))
 	}
 	// Not by shift: a run that ended at a limit is finished, and no other move leads out of
 	// that state.

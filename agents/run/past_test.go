@@ -386,6 +386,29 @@ func TestREL123WhatAPersonGaveOutlivesTheDaemon(t *testing.T) {
 	}
 }
 
+// TestREL123AsMuchAgainIsTheLimit: a run that is resumed twice gets its limit of turns
+// twice, and not double the second time.
+func TestREL123AsMuchAgainIsTheLimit(t *testing.T) {
+	onDisk(t, func(k *kept) {
+		for n := range 3 {
+			w := k.run()
+			w.config.MaxTurns = 2
+			w.tool("look", tool.Safe, nil)
+			w.model.rest = asks(calls("look", `{}`))
+			var got activity.RunFinished
+			if n == 0 {
+				got = w.do()
+			} else {
+				got = k.resumes(w, run.Extension{})
+			}
+			w.ended(got, activity.MaxTurns)
+			if got.Turns != 2*n+2 {
+				t.Errorf("resumed %d times: %d turns", n, got.Turns)
+			}
+		}
+	})
+}
+
 // TestREL123ALimitThatEndedARun: a run that ended at its limit of turns or time goes on
 // with all that it is given; what it used counts on.
 func TestREL123ALimitThatEndedARun(t *testing.T) {

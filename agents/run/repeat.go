@@ -28,12 +28,10 @@ func (r *runner) repeats(ctx context.Context, findings []loop.Finding) (ending, 
 		if !f.End {
 			r.say(found)
 			r.say(activity.Note{Level: "warning", ToModel: true, Message: fmt.Sprintf(
-				"You repeat yourself: %s (%d times). It does not lead on: do something else, or say what hinders you.",
-				f.What, f.Count)})
+				"You repeat yourself: %s. It does not lead on: do something else, or say what hinders you.", f.What)})
 			continue
 		}
-		end := ending{reason: activity.Loop, text: fmt.Sprintf("The run ended, since it repeats itself: %s (%d times).",
-			f.What, f.Count)}
+		end := ending{reason: activity.Loop, text: fmt.Sprintf("The run ended, since it repeats itself: %s.", f.What)}
 		ask := r.Env.Ask
 		if ask == nil {
 			found.Action = "ended"
@@ -66,7 +64,7 @@ func (r *runner) askLoop(ctx context.Context, ask tool.Ask, f loop.Finding) stri
 	defer r.asking("the run repeats itself")()
 	answer, err := ask(ctx, tool.Question{
 		Title:   r.Definition.Title + " repeats itself",
-		Message: fmt.Sprintf("%s, %d times. What should it do?", f.What, f.Count),
+		Message: f.What + ". What should it do?",
 		Choices: []string{goOnLoop, endIt, neverLoop}, Aside: true,
 	})
 	if err != nil || answer.Action != "accept" {

@@ -273,7 +273,7 @@ func (r *runner) values(end *ending) map[string]any {
 	var result, output any = "", nil
 	if end != nil {
 		status, result = "completed", cutTexts(end.text)
-		_ = json.Unmarshal(end.output, &output) // nil without a structured result
+		output = ConditionValue(end.output) // nil without a structured result
 	}
 	state := map[string]any{}
 	if r.State != nil {

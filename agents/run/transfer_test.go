@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -214,5 +215,16 @@ func TestChainOfARun(t *testing.T) {
 		if len(got.Chain) != 2 || got.Chain[0].Run != "r0" || got.Chain[1].Run != runID || got.Chain[1].Agent != agentName || got.Chain[1].From != "debugger" || got.Chain[1].Reason != "r" || got.Chain[1].Usage == got.Chain[0].Usage {
 			t.Errorf("%+v", got.Chain)
 		}
+	})
+}
+
+// TestConditionsSeeTheBeginningOfLongTexts: also of those in a structured result.
+func TestConditionsSeeTheBeginningOfLongTexts(t *testing.T) {
+	in(t, func(w *world) {
+		w.config.Mode = definition.Task
+		w.config.Definition.Output = &definition.Output{Name: "result", Schema: json.RawMessage(`{"type":"object"}`)}
+		w.passes(definition.Handoff{To: "code-fixer", When: "auto", Condition: "len(output.report) == 32768"})
+		w.says(asks(calls("complete_task", `{"result":{"report":"`+strings.Repeat("x", 40_000)+`"}}`)))
+		w.ended(w.do(), activity.HandedOff)
 	})
 }
