@@ -22,7 +22,7 @@ func Purge(b Body) Body {
 		return RunStarted{Input: []ContentBlock{}, Mode: b.Mode, Approval: b.Approval, Model: b.Model, Tools: b.Tools,
 			Chain: b.Chain, Definition: b.Definition, Taint: b.Taint, Call: b.Call}
 	case RunState:
-		return RunState{From: b.From, To: b.To}
+		return RunState{From: b.From, To: b.To, Limit: b.Limit, Extended: b.Extended}
 	case RunFinished:
 		return purgeResult(b)
 	case ModelFinished:
@@ -30,6 +30,8 @@ func Purge(b Body) Body {
 		return b
 	case TurnStarted, TurnFinished, ModelStarted, ApprovalChanged, ContextCleared, Forked:
 		return b
+	case RouteDecided:
+		return purgeRoute(b)
 	case Input:
 		return Input{Input: []ContentBlock{}, Position: b.Position}
 	case ModelContent:
@@ -105,6 +107,20 @@ func purgeResult(b RunFinished) RunFinished {
 	}
 	if b.Error != nil {
 		left.Error = &Failure{Kind: b.Error.Kind}
+	}
+	return left
+}
+
+// purgeRoute is [Purge] of why an agent was picked. What the router's model used counts
+// as the run's.
+func purgeRoute(b RouteDecided) RouteDecided {
+	left := RouteDecided{
+		Strategy: b.Strategy, Agent: b.Agent, By: b.By, Confidence: b.Confidence, Candidates: []RouteCandidate{},
+		Considered: b.Considered, Margin: b.Margin, Threshold: b.Threshold, Fallback: b.Fallback,
+		Settings: []RouteSetting{}, Partial: b.Partial,
+	}
+	if m := b.Model; m != nil {
+		left.Model = &RouteModel{ID: m.ID, DurationMs: m.DurationMs, Usage: m.Usage, Cost: m.Cost}
 	}
 	return left
 }

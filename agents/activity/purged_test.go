@@ -41,7 +41,8 @@ func TestPurgedKeepsNoWords(t *testing.T) {
 	keeps := map[string]bool{}
 	for _, name := range strings.Fields(`
 		run.started.Mode run.started.Approval run.started.Model run.started.Tools run.started.Chain run.started.Definition run.started.Taint run.started.Call
-		run.state.From run.state.To
+		run.state.From run.state.To run.state.Limit
+		route.decided.Strategy route.decided.Agent route.decided.By route.decided.Fallback route.decided.Model.ID route.decided.Model.Cost.Currency
 		run.finished.Reason run.finished.Recovered run.finished.Cost.Currency run.finished.Chain.Run run.finished.Chain.Agent run.finished.Chain.From
 		run.finished.Guardrails.Name run.finished.Guardrails.Policy run.finished.Guardrails.Outcome run.finished.Error.Kind
 		model.started.Model model.started.Purpose model.started.Call model.finished.Model model.finished.Finish model.finished.Purpose model.finished.Call

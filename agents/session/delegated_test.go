@@ -49,7 +49,8 @@ func TestDelegatedRunsHaveContextsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What the model used that picked a run's agent is the run's, also after a restart.
+// What the model used that picked a run's agent is the run's, also after a restart, and
+// when what was said is erased. The same holds for what a person has added to its limits.
 func TestRouterIsCounted(t *testing.T) {
 	store := New(Config{Dir: t.TempDir(), Now: clock})
 	s := open(t, store, "")
@@ -58,10 +59,14 @@ func TestRouterIsCounted(t *testing.T) {
 	s.Log.Append(o, activity.RouteDecided{Agent: "a", Model: &activity.RouteModel{
 		ID: "router", Usage: model.Usage{InputTokens: 7, TotalTokens: 9}, Cost: &activity.Cost{Amount: 0.5, Currency: "USD"},
 	}}, 0)
+	s.Log.Append(o, activity.RunState{From: activity.Running, To: activity.Running, Extended: &activity.Extended{Turns: 3}}, 0)
 	s.Log.Append(activity.Origin{Run: "n", Agent: "n"}, activity.RunStarted{}, 0)
 	s.Log.Append(activity.Origin{Run: "n", Agent: "n"}, activity.RouteDecided{Agent: "n", Model: &activity.RouteModel{ID: "router", Error: "it is late"}}, 0)
-	for range 2 {
+	for round := range 3 {
 		p, _ := s.Progress("r")
+		if p.Extended.Turns != 3 {
+			t.Errorf("extended by %+v", p.Extended)
+		}
 		if d := p.Delegated; d.ModelCalls != 1 || d.Usage.InputTokens != 7 || d.USD != 0.5 || d.Unpriced || d.Runs != 0 {
 			t.Errorf("%+v", d)
 		}
@@ -70,6 +75,11 @@ func TestRouterIsCounted(t *testing.T) {
 		}
 		if calls, _ := s.ModelCalls("r"); calls != 1 || s.Info().Usage.TotalTokens != 9 {
 			t.Errorf("%d calls, %+v", calls, s.Info().Usage)
+		}
+		if round == 1 {
+			if _, err := s.Clear("a", true); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
