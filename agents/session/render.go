@@ -82,10 +82,14 @@ func resource(r *activity.Resource) string {
 	if r.Blob != "" && r.Text == "" {
 		return fmt.Sprintf("[the binary file %s, %s]", name, r.MimeType)
 	}
-	fence := "```"
-	for strings.Contains(r.Text, fence) {
-		fence += "`"
+	run, longest := 0, 0 // of backticks
+	for i := range len(r.Text) {
+		if run++; r.Text[i] != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
 	}
+	fence := strings.Repeat("`", max(3, longest+1))
 	end := "\n"
 	if strings.HasSuffix(r.Text, "\n") {
 		end = ""

@@ -199,6 +199,11 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s gives %+v, want %q", c.block, got, c.want)
 		}
 	}
+	ticks := strings.Repeat("`", 4<<20) // took hours where the fence grew by one at a time
+	long := Render([]activity.ContentBlock{{Type: "resource", Resource: &activity.Resource{URI: "file:///w/a.md", Text: ticks}}})
+	if want := "/w/a.md:\n" + ticks + "`md\n" + ticks + "\n" + ticks + "`"; len(long) != 1 || long[0].Text != want {
+		t.Error("a long row of backticks is in a fence that it can end")
+	}
 	got := Render([]activity.ContentBlock{{Type: "image", MimeType: "image/png", Data: "aGk="}})
 	if len(got) != 1 || got[0].Media == nil || string(got[0].Media.Data) != "hi" || got[0].Media.MimeType != "image/png" {
 		t.Errorf("got %+v", got)
