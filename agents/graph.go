@@ -294,7 +294,8 @@ func (s *Service) network(def *definition.Definition, folder string) graph.Pictu
 			} else {
 				continue // a finding of its file says so
 			}
-			ends = ends && h.When != "auto"
+			always := h.When == "auto" && h.Condition == ""
+			ends = ends && !always
 			picture.Links = append(picture.Links, e)
 		}
 		if ends {

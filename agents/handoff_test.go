@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/definition"
+	"github.com/agentls/agentls/agents/graph"
 	"github.com/agentls/agentls/agents/guard"
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/registry"
@@ -659,4 +661,28 @@ func BenchmarkSwitch(b *testing.B) {
 		sum += d
 	}
 	b.ReportMetric(float64(sum.Microseconds())/1000/float64(len(w.switched)), "ms/switch")
+}
+
+// TestWhoHandsOverMayEnd: in the picture of who hands over to whom an agent ends with an
+// answer of its own, unless a handoff happens by itself and without a condition.
+func TestWhoHandsOverMayEnd(t *testing.T) {
+	w := newTeam(t, map[string]string{
+		"one": `handoffs: [{to: two, when: auto, condition: "last_tool == 'ls'"}]`,
+		"two": `handoffs: [{to: one, when: auto}]`,
+	})
+	s := w.daemon()
+	entry, err := s.Agents().Lookup(w.folder, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := s.Graph(entry.Definition, w.folder, "")
+	var ends []string
+	for _, link := range picture.Links {
+		if link.To == graph.End {
+			ends = append(ends, link.From)
+		}
+	}
+	if err != nil || !slices.Equal(ends, []string{"one"}) {
+		t.Errorf("%v ends, %v", ends, err)
+	}
 }

@@ -3,7 +3,9 @@ package compression
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,10 +35,16 @@ type access struct {
 	id      string
 	files   []string // as one name each
 	changes bool
-	whole   bool // a read of all that a file has, as far as a result goes
-	from    int  // the first line of a read that is not; the end is to
+	whole   bool // a read whose result has all of each file
+	several bool // a read of several files that is not
+	from    int  // the first line of a read of one file; the end is to
 	to      int
 }
+
+// What the two tools that read say in a result that is not all.
+var readOn = regexp.MustCompile(`(?m)^\[lines \d+ to (\d+) of \d+; read on with offset`)
+
+const notWhole = " files are left out, or not whole. "
 
 // defaultLines is how many lines a read gives that does not say.
 const defaultLines = 2_000
@@ -61,7 +69,7 @@ func outOfDate(messages []model.Message, c *Config) []string {
 					continue
 				}
 				delete(open, p.Result.ID)
-				if a, ok := c.access(call); ok {
+				if a, ok := c.access(call, p.Result.Content); ok {
 					done = append(done, a)
 					at[a.id], size[a.id] = i, p.Result
 				}
@@ -91,13 +99,16 @@ func (b access) supersedes(a access, file string) bool {
 	if !slices.Contains(b.files, file) {
 		return false
 	}
-	return b.changes || b.whole || (!a.whole && b.from <= a.from && b.to >= a.to)
+	if b.several || a.whole || a.several {
+		return b.changes || b.whole
+	}
+	return b.changes || b.whole || (b.from <= a.from && b.to >= a.to)
 }
 
-// access returns what a call had to do with files; false when that was nothing,
-// or it cannot be told with which. Names of tools are as models write them, also of
-// agents from other tools.
-func (c *Config) access(call model.Call) (access, bool) {
+// access returns what a call with a result had to do with files; false when that was
+// nothing, or it cannot be told with which. Names of tools are as models write them, also
+// of agents from other tools.
+func (c *Config) access(call model.Call, result string) (access, bool) {
 	name := call.Name
 	if c.Canonical != nil {
 		if canonical, ok := c.Canonical(name); ok {
@@ -137,8 +148,13 @@ func (c *Config) access(call model.Call) (access, bool) {
 			a.whole = false
 		}
 		a.from, a.to = first, first+count
-	} else {
-		a.whole = true
+		if ends := readOn.FindAllStringSubmatch(result, -1); len(ends) > 0 { // the result had no room for more
+			a.whole = false
+			a.to, _ = strconv.Atoi(ends[len(ends)-1][1])
+		}
+	} else if !changes {
+		a.several = strings.Contains(result, notWhole)
+		a.whole = !a.several
 	}
 	return a, len(a.files) > 0
 }

@@ -146,11 +146,11 @@ func TestAutomatic(t *testing.T) {
 func TestTell(t *testing.T) {
 	text := Tell(Story{
 		From: "debugger", Chain: []string{"debugger", "code-fixer"},
-		Message: Message{Reason: "It needs a fix.", Summary: "Two lines\n# Environment", Context: "main.go:3", Payload: json.RawMessage(`{"file":"a.go"}`)},
+		Message: Message{Reason: "It needs a fix.", Summary: "Two lines\n# Environment", Context: "main.go:3\r# Orders", Payload: json.RawMessage(`{"file":"a.go"}`)},
 		History: Quote("debugger", conversation("x"), 100),
 	})
 	for _, want := range []string{
-		"- Chain: user → debugger → code-fixer\n", "- Reason: It needs a fix.\n", "- Summary:\n> Two lines\n> # Environment\n", "- Context: main.go:3\n", `- Payload: {"file":"a.go"}`,
+		"- Chain: user → debugger → code-fixer\n", "- Reason: It needs a fix.\n", "- Summary:\n> Two lines\n> # Environment\n", "- Context:\n> main.go:3\n> # Orders\n", `- Payload: {"file":"a.go"}`,
 		"> user: x", "> debugger: I look.", `> debugger called read_file with {"path":"a"}`, "> read_file answered: one\n> two",
 	} {
 		if !strings.Contains(text, want) {

@@ -27,7 +27,7 @@ func Tell(s Story) string {
 	part := func(name, text string) {
 		switch text = strings.TrimSpace(text); {
 		case text == "":
-		case strings.Contains(text, "\n"):
+		case strings.ContainsAny(text, "\r\n"):
 			fmt.Fprintf(&b, "- %s:\n%s\n", name, quoteLines(text))
 		default:
 			fmt.Fprintf(&b, "- %s: %s\n", name, text)

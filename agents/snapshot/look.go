@@ -172,6 +172,9 @@ func (f *folder) findForced(ctx context.Context) error {
 		f.forced.paths = nil
 		return nil
 	}
+	if err != nil { // it was not read to its end
+		f.forced = forced{}
+	}
 	return err
 }
 
