@@ -126,6 +126,28 @@ func TestNoFileIsCostly(t *testing.T) {
 	}
 }
 
+// TestLongListsAreCheap: what is long and right is compared with itself once.
+func TestLongListsAreCheap(t *testing.T) {
+	for name, yaml := range map[string]string{
+		"values":         "inputs:\n  x:\n    type: string[]\n    default: [" + strings.Repeat("b,", 3990) + "b]\n    enum: [" + strings.Repeat("a,", 3900) + "b]\n",
+		"guards by name": "guardrails:\n" + strings.Repeat("- name: a\n  validator: no-secrets\n", 1800),
+	} {
+		src := Source{Path: ownPath, Scope: Project, Data: []byte("---\nkind: agent\nname: a\ntitle: A\n" + yaml + "---\nx\n")}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		d := Parse(src)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+			t.Errorf("%s: takes %d bytes", name, n)
+		}
+		for _, p := range d.Problems {
+			if p.Code != "agent/file-name" {
+				t.Errorf("%s: %s", name, p.Message)
+			}
+		}
+	}
+}
+
 // TestLargeFilesAreRead: what is only long is read, by both readers alike, and
 // each refuses what the other does.
 func TestLargeFilesAreRead(t *testing.T) {

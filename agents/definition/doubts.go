@@ -204,10 +204,14 @@ func (r *reader) questionText(v *node) {
 
 // enumHas reports whether a default is one of an input's values; of a list, each part.
 func enumHas(enum, fallback *node) bool {
-	if fallback.kind == list {
-		return !slices.ContainsFunc(fallback.items, func(n node) bool { return !enumHas(enum, &n) })
+	values := make(map[string]bool, len(enum.items))
+	for i := range enum.items {
+		values[encode(&enum.items[i])] = true
 	}
-	return slices.ContainsFunc(enum.items, func(n node) bool { return encode(&n) == encode(fallback) })
+	if fallback.kind == list {
+		return !slices.ContainsFunc(fallback.items, func(n node) bool { return !values[encode(&n)] })
+	}
+	return values[encode(fallback)]
 }
 
 // idleSeverity is that of what has no effect: in another tool's file, which was not

@@ -385,7 +385,8 @@ func (r *reader) colorField(k *key, v *node) {
 		line := r.text.src[k.end:lineEnd(r.text.src, k.end)]
 		if i := strings.IndexByte(line, '#'); i >= 0 && len(line) >= i+7 && hexColor(line[i:i+7]) {
 			r.Color = line[i : i+7]
-			r.report("agent/yaml-repaired", Warning, k.end+i, k.end+i+7,
+			word, _, _ := strings.Cut(line[i:], " ") // may have more digits, as those of #RRGGBBAA
+			r.report("agent/yaml-repaired", Warning, k.end+i, k.end+i+len(word),
 				"YAML takes an unquoted # for a comment; write the colour in quotes.")
 			return
 		}

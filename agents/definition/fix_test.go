@@ -134,6 +134,7 @@ func TestFixes(t *testing.T) {
 		{"smart quotes in a list", ownPath, own("triggers: {keywords: [“a b”, c]}\n"), "yaml-repaired", []string{"!Put it in quotes>triggers: {keywords: [\"a b\", c]}\n"}},
 		{"bom", ownPath, "\ufeff" + own(""), "yaml-repaired", []string{"!Remove it>"}},
 		{"empty lines", ownPath, "\n \n" + own(""), "yaml-repaired", []string{"!Remove it>"}},
+		{"colour with alpha", ownPath, own("color: #12ab34ff # c\n"), "yaml-repaired", []string{"!Put it in quotes>color: \"#12ab34\" # c\n"}},
 		{"colour", ownPath, own("color: #12ab34\n"), "yaml-repaired", []string{"!Put it in quotes>color: \"#12ab34\"\n"}},
 		{"misspelt", ownPath, own("descripton: x\n"), "unknown-field", []string{"Replace with description>description: x\n"}},
 		{"misspelt beside the right one", ownPath, own("descripton: x\ndescription: y\n"), "unknown-field", []string{"Remove descripton>description: y\n"}},

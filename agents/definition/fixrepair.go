@@ -24,8 +24,8 @@ func (f *fixer) repair() {
 	// Before the front-matter only a byte order mark and empty lines are repaired.
 	case f.span.End <= f.Open.Start && (strings.TrimSpace(old) == "" || old == "\ufeff"):
 		fix.Title, fix.Edits = "Remove it", []Edit{f.edit(f.span, "")}
-	case hexColor(old):
-		fix.Edits = []Edit{f.edit(f.span, `"`+old+`"`)}
+	case len(old) >= 7 && hexColor(old[:7]):
+		fix.Edits = []Edit{f.edit(f.span, `"`+old[:7]+`"`)}
 	default:
 		all := f.splices()
 		// The first splice whose lines end behind the finding's beginning.

@@ -134,10 +134,14 @@ func (r *reader) guard(v *node, under, unnamed, schema, policy, validator string
 			"mode: parallel is for checks of the input and has no effect on the guard %s; write on: input, or remove it.", g.Name)
 	}
 	// Results name guards, so each has a name of its own.
-	for n, name := 2, g.Name; slices.ContainsFunc(r.Guards,
-		func(other Guard) bool { return other.Name == g.Name }); n++ {
-		g.Name = fmt.Sprintf("%s-%d", name, n)
+	for name := g.Name; r.guards[g.Name] > 0; {
+		r.guards[name]++
+		g.Name = fmt.Sprintf("%s-%d", name, r.guards[name])
 	}
+	if r.guards == nil {
+		r.guards = make(map[string]int)
+	}
+	r.guards[g.Name]++
 	r.Guards = append(r.Guards, g)
 }
 

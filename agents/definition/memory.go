@@ -98,7 +98,8 @@ func (r *reader) readMemory(m *Memory, v *node, path string) {
 		*to = int(n.num)
 	}
 	if n := v.get("similarity_threshold"); n != nil && n.kind == number && n.num >= 0 && n.num <= 1 {
-		m.Threshold = &n.num
+		threshold := n.num // a copy: the tree is the next file's
+		m.Threshold = &threshold
 	}
 }
 

@@ -85,20 +85,21 @@ type reader struct {
 	prompt *node // systemPrompt
 	// The names of the inputs; nil = the file has no field inputs.
 	inputs   map[string]bool
-	readOnly bool       // only safe tools (permissionMode)
-	spawn    bool       // an allowed tool of another dialect starts subagents
-	limited  bool       // the file lists its subagents
-	servers  []string   // MCP servers named by allowed tools of another dialect
-	declared []string   // MCP servers that the file itself describes
-	allowed  []listed   // for agent/tool-conflict
-	denied   []listed   // the same
-	queries  []*node    // query and initial_messages, for placeholders
-	late     []func()   // what must wait for other keys
-	seen     []seenLike // canonical fields given so far
-	guesses  int        // names for which another was looked for
-	spent    int        // how large the patterns, conditions and schemas so far are, as pattern.Size has it
-	broke    bool       // that was too much, and said of a pattern
-	crowded  bool       // and of a condition
+	readOnly bool           // only safe tools (permissionMode)
+	spawn    bool           // an allowed tool of another dialect starts subagents
+	limited  bool           // the file lists its subagents
+	servers  []string       // MCP servers named by allowed tools of another dialect
+	declared []string       // MCP servers that the file itself describes
+	allowed  []listed       // for agent/tool-conflict
+	denied   []listed       // the same
+	queries  []*node        // query and initial_messages, for placeholders
+	guards   map[string]int // names of guards so far, with how many want each
+	late     []func()       // what must wait for other keys
+	seen     []seenLike     // canonical fields given so far
+	guesses  int            // names for which another was looked for
+	spent    int            // how large the patterns, conditions and schemas so far are, as pattern.Size has it
+	broke    bool           // that was too much, and said of a pattern
+	crowded  bool           // and of a condition
 }
 
 // listed is a tool's name with its place.

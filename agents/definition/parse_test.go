@@ -410,6 +410,11 @@ func TestScratchLeavesNoTrace(t *testing.T) {
 	shared := new(Scratch)
 	var with []*Definition
 	texts := everyText(t)
+	// Each in its place twice: what is left behind is seen when the same place says another thing.
+	for _, text := range []string{"enabled: false, sample_rate: 0.5, captureContent: false", "enabled: true, sample_rate: 1, captureContent: true"} {
+		lines := strings.ReplaceAll(text, ", ", "\n  ")
+		texts = append(texts, "---\nname: a\ntracing:\n  "+lines+"\nmemory:\n  enabled: true\n  similarity_threshold: 0."+fmt.Sprint(len(texts)%10)+"\n---\nx\n")
+	}
 	source := func(i int, scratch *Scratch) Source {
 		return Source{Path: fmt.Sprintf("/p/.gemini/agents/a%d.md", i), Scope: Project, Data: []byte(texts[i]), Scratch: scratch}
 	}

@@ -13,7 +13,7 @@ func (r *reader) tracing(v *node) {
 	}
 	t := &Tracing{Project: r.FromProject()}
 	for i := range v.keys {
-		n := &v.items[i]
+		n := v.items[i] // a copy: the tree is the next file's
 		switch v.keys[i].name {
 		case "enabled":
 			if n.kind == boolean {
@@ -29,7 +29,7 @@ func (r *reader) tracing(v *node) {
 			switch n.text {
 			case "opentelemetry", "otlp", "langsmith":
 				if r.FromProject() {
-					r.sendsAway(n, "tracing.backend: "+n.text)
+					r.sendsAway(&n, "tracing.backend: "+n.text)
 					continue
 				}
 				if t.Backend = n.text; n.text == "opentelemetry" {
@@ -44,7 +44,7 @@ func (r *reader) tracing(v *node) {
 			}
 		case "captureContent":
 			if n.kind == boolean && n.truth && r.FromProject() {
-				r.sendsAway(n, "tracing.captureContent: true")
+				r.sendsAway(&n, "tracing.captureContent: true")
 				continue
 			}
 			if n.kind == boolean {
