@@ -306,9 +306,12 @@ func (s *Settings) read(l *layer, k *settingKey) {
 	}
 }
 
+// notObject is told of a key with what it has.
+const notObject = "%s must be an object, not %s; it is ignored"
+
 // section reports, once, a section that is no object.
 func (s *Settings) section(l *layer, key string, v *hujson.Value) {
-	p := l.problem(v.StartOffset, key, "%s must be an object, not %s; it is ignored", key, kindName(v))
+	p := l.problem(v.StartOffset, key, notObject, key, kindName(v))
 	// read comes here for each key below the section.
 	if !slices.Contains(s.Problems, p) {
 		s.Problems = append(s.Problems, p)
@@ -372,8 +375,9 @@ func (s *Settings) objects(l *layer, path ...string) map[string]*hujson.Value {
 		case *hujson.Object:
 			found[name] = value
 		default:
-			if value.Value.Kind() != 'n' {
-				s.section(l, key+"."+name, value)
+			if value.Value.Kind() != 'n' { // told once: no other member has its place
+				s.Problems = append(s.Problems, l.problem(value.StartOffset, key+"."+name,
+					notObject, key+"."+name, kindName(value)))
 			}
 			delete(found, name)
 		}

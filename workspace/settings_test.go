@@ -158,6 +158,11 @@ func TestOnlyTheWrongKeyFallsBack(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	// Each is told once, without being looked for among the others: that took minutes.
+	const many = 100_000
+	if s := merge(`{"mcpServers": {"a": {}`+strings.Repeat(`,"b":1`, many)+`}}`, ""); len(s.Problems) != 2*many-1 || len(s.MCPServers) != 1 {
+		t.Errorf("%d problems, %d servers", len(s.Problems), len(s.MCPServers))
+	}
 }
 
 func TestSettingsOfCompression(t *testing.T) {

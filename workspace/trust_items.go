@@ -121,8 +121,9 @@ func readSection(ctx context.Context, folder, kind, section string) []TrustItem 
 	var a Active
 	// Read with project scope, so that keys which a project may not set are no items.
 	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: f.Bytes})
+	left := maxLooks
 	for _, raw := range s.Lookup(section) {
-		a.addSection(ctx, disk, kind, section, raw.JSON)
+		a.addSection(ctx, disk, kind, section, raw.JSON, &left)
 	}
 	return a.Items
 }
@@ -171,11 +172,12 @@ func agentName(name string) bool {
 // other keys that they set.
 func (a *Active) addSettings(ctx context.Context, disk *Disk, content []byte) {
 	s := MergeSettings(SettingsSource{Scope: settings.ProjectScope, File: ProjectSettings, Content: content})
+	left := maxLooks
 	for _, raw := range s.Lookup("hooks") {
-		a.addSection(ctx, disk, HookItem, "hooks", raw.JSON)
+		a.addSection(ctx, disk, HookItem, "hooks", raw.JSON, &left)
 	}
 	for _, raw := range s.Lookup("mcpServers") {
-		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON)
+		a.addSection(ctx, disk, MCPItem, "mcpServers", raw.JSON, &left)
 	}
 	for _, e := range s.Effective() {
 		if e.Origin.Scope == settings.ProjectScope {
@@ -189,8 +191,9 @@ func (a *Active) addSettings(ctx context.Context, disk *Disk, content []byte) {
 }
 
 // addSection adds an item for each member of an object of the settings. What is
-// no object is one item.
-func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section string, raw []byte) {
+// no object is one item. left is how many looks are left for files that it names: one that
+// names more has no digest, so that nobody can approve it.
+func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section string, raw []byte, left *int) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		members = map[string]json.RawMessage{"": raw}
@@ -212,11 +215,17 @@ func (a *Active) addSection(ctx context.Context, disk *Disk, kind, section strin
 		// Keys come out sorted: settings that differ in nothing but their order are the same item.
 		shown, _ := json.MarshalIndent(value, "", "  ") // it was read from JSON
 		fmt.Fprintf(&text, "%s\n", shown)
-		for _, file := range filesNamedBy(disk, said) {
+		files, ok := filesNamedBy(disk, said, left)
+		if !ok {
+			item.Label = name + ": " + namesTooMuch
+		}
+		for _, file := range files {
 			describe(ctx, disk, &text, file)
 		}
 		item.Text = text.Bytes()
-		item.Digest = DigestOf(item.Text)
+		if ok {
+			item.Digest = DigestOf(item.Text)
+		}
 		a.Items = append(a.Items, item)
 	}
 }

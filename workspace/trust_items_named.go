@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agentls/agentls/internal/fault"
 )
 
 // implied are the files that a program reads in its folder without being told:
@@ -42,7 +45,12 @@ func ReadNamed(ctx context.Context, folder string, said []string) ([]byte, error
 	}
 	defer disk.Close()
 	var text bytes.Buffer
-	for _, file := range filesNamedBy(disk, said) {
+	left := maxLooks
+	files, ok := filesNamedBy(disk, said, &left)
+	if !ok {
+		return nil, fault.New(fault.Invalid, "workspace.named", "%q %s", folder, namesTooMuch)
+	}
+	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -55,23 +63,40 @@ func ReadNamed(ctx context.Context, folder string, said []string) ([]byte, error
 // relative to the folder, or to a folder that another of the texts names; also
 // those that an interpreter or a program finds by less than their name, as
 // python3 -m tools.srv, node srv and npm run x (SEC-11). What these load in turn
-// is not followed, but for the scripts of a package.
-func filesNamedBy(disk *Disk, said []string) []string {
-	n := naming{disk: disk, dirs: []string{"."}, seen: map[string]bool{}, found: map[string]bool{}}
+// is not followed, but for the scripts of a package. left is how many looks are left;
+// with more it reports false, since a change of a file that was not looked for would go
+// unseen.
+func filesNamedBy(disk *Disk, said []string, left *int) (names []string, ok bool) {
+	n := naming{disk: disk, dirs: []string{"."}, seen: map[string]bool{}, found: map[string]bool{}, left: left}
 	for _, text := range said {
 		n.expand(text)
 	}
-	for i := 0; i < len(n.dirs); i++ { // both grow with the packages that are found
-		for j := 0; j < len(n.words); j++ {
-			n.try(n.dirs[i], n.words[j])
+	// Once more where a package runs go: what was tried before that may be a folder of sources.
+	for goes := !n.goes; goes != n.goes; {
+		goes = n.goes
+		for i := 0; i < len(n.dirs); i++ { // both grow with the packages that are found
+			for j := 0; j < len(n.words); j++ {
+				if !n.spend() {
+					return nil, false
+				}
+				n.try(n.dirs[i], n.words[j])
+			}
 		}
 	}
-	names := make([]string, 0, len(n.found))
-	for name := range n.found {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(n.found)), *left >= 0
+}
+
+// maxLooks is how many words and places of files are looked at for what one folder brings:
+// the texts may be anybody's, and each word is looked for in each folder that another names.
+const maxLooks = 50_000
+
+// namesTooMuch says that there were more.
+const namesTooMuch = "names more files than can be looked at, so it is not started; name fewer"
+
+// spend takes one look, and reports false where none is left.
+func (n *naming) spend() bool {
+	*n.left--
+	return *n.left >= 0
 }
 
 // naming looks for what texts name.
@@ -80,6 +105,7 @@ type naming struct {
 	words, dirs []string
 	seen, found map[string]bool
 	goes        bool // the go tool is run
+	left        *int // looks
 }
 
 var (
@@ -101,7 +127,7 @@ func (n *naming) expand(text string) {
 			rest, _, _ := strings.Cut(text[at[1]:min(len(text), at[1]+4096)], " ")
 			rest = path.Clean(strings.TrimRight(rest, "\t\r\n;|&()<>\"'`"))
 			// The variable may be any folder above ours, so each tail of the path is tried.
-			for i := 0; i <= above && rest != ""; i++ {
+			for i := 0; i <= above && rest != "" && *n.left >= 0; i++ {
 				n.hear(rest)
 				_, rest, _ = strings.Cut(rest, "/")
 			}
@@ -116,6 +142,9 @@ func (n *naming) hear(text string) {
 		func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,$", r) }), text) {
 		if word == "" {
 			continue
+		}
+		if !n.spend() {
+			return
 		}
 		// An absolute path into the folder is one of its files as well.
 		if rel, ok := Below(n.disk.Path(), word); ok {

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,6 +145,52 @@ func TestSEC11WhatACommandFindsBelongsToIt(t *testing.T) {
 			}
 			writeFile(t, string(was), dir, file)
 		}
+	}
+}
+
+// TestSEC11WordsInAnyOrder: which files belong to a command does not depend on the order in
+// which its words come, which is none where they are keys and values.
+func TestSEC11WordsInAnyOrder(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, `{"scripts": {"x": "go run ./cmd"}}`, dir, "package.json")
+	writeFile(t, "package tools", dir, "tools/a.go")
+	one, err := ReadNamed(t.Context(), dir, []string{"tools", "npm", "x"})
+	must(t, err)
+	other, err := ReadNamed(t.Context(), dir, []string{"npm", "x", "tools"})
+	must(t, err)
+	if string(one) != string(other) || !strings.Contains(string(one), "tools/a.go") {
+		t.Errorf("%s\nother:\n%s", one, other)
+	}
+}
+
+// TestSEC11NamesAreLookedForInBounds: a server that names more than can be looked for has no
+// digest that anybody could approve, and says so; one before it is as it was.
+func TestSEC11NamesAreLookedForInBounds(t *testing.T) {
+	dir := t.TempDir()
+	disk, err := OpenDisk(dir)
+	must(t, err)
+	defer disk.Close()
+	var words strings.Builder
+	for i := range 40 {
+		writeFile(t, "1", dir, fmt.Sprintf("d%d/x", i))
+		fmt.Fprintf(&words, "d%d ", i)
+	}
+	var a Active
+	left := 1000 // each of the folders is looked for in each
+	a.addSection(t.Context(), disk, MCPItem, "mcpServers",
+		fmt.Appendf(nil, `{"a": {"command": "make"}, "b": {"command": %q}}`, words.String()), &left)
+	for _, item := range a.Items {
+		if bounded := item.Name == ServerItem("b"); bounded != (item.Digest == "") || bounded != strings.Contains(item.Label, "name fewer") {
+			t.Errorf("%s: %q, %.80s", item.Name, item.Digest, item.Label)
+		}
+	}
+	if len(a.Items) != 2 {
+		t.Errorf("%d items", len(a.Items))
+	}
+	// Many words are not even heard.
+	left = 100
+	if _, ok := filesNamedBy(disk, []string{strings.Repeat("~/a", 1000) + words.String()}, &left); ok || left < -2000 {
+		t.Errorf("%t, %d looks left", ok, left)
 	}
 }
 

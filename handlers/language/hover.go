@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/language"
+	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/workspace"
 )
 
@@ -56,6 +57,7 @@ func (h *Handlers) hover(ctx context.Context, s *workspace.Snapshot, p *protocol
 			return nil, nil
 		}
 		r := definition.Range{Start: place16(lines, found.Start), End: place16(lines, found.End)}
+		found.Key = tool.MarkdownText(found.Key) // it has names of the file
 		return shown(bare.Columns(text), found.Markdown(), r), nil
 	}
 	d, open := s.Document(name)

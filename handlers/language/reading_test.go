@@ -50,7 +50,7 @@ func TestReadingWaitsForNothing(t *testing.T) {
 	h, named := reader(t, map[string]string{
 		"main.go":               "package main // joe@example.org @x\n\nfunc main() { f(1, 2) }\n",
 		".gemini/agents/x.md":   "---\nname: x\ncolor: \"#336699\"\n---\n# Title\n\nhttps://example.com\n",
-		".gemini/settings.json": `{"agents": {"defaultScope": "global"}}`,
+		".gemini/settings.json": `{"agents": {"defaultScope": "global"}, "mcpServers": {"![a](https://example.com/a.png)": {}}}`,
 	})
 	ctx, s := t.Context(), h.Workspace.Snapshot()
 	one := func(name string) protocol.TextDocumentIdentifier {
@@ -109,6 +109,14 @@ func TestReadingWaitsForNothing(t *testing.T) {
 	}
 	if got, err := h.hover(ctx, s, &protocol.HoverParams{TextDocumentPositionParams: at(settings, 0, 15)}); err != nil || got == nil {
 		t.Errorf("hover in settings: %v, %v", got, err)
+	}
+	h.client.TextDocument = &protocol.TextDocumentClientCapabilities{Hover: &protocol.HoverClientCapabilities{ContentFormat: []protocol.MarkupKind{protocol.MarkupKindMarkdown}}}
+	got, err := h.hover(ctx, s, &protocol.HoverParams{TextDocumentPositionParams: at(settings, 0, 60)})
+	if err != nil || got == nil {
+		t.Fatalf("hover of a server: %v, %v", got, err)
+	}
+	if text := got.Contents.(*protocol.MarkupContent).Value; !strings.HasPrefix(text, "**`mcpServers.![a](https://example.com/a.png)`** · ") {
+		t.Errorf("hover of a server whose name is Markdown: %s", text)
 	}
 	if _, err := h.completion(ctx, s, &protocol.CompletionParams{TextDocumentPositionParams: at(agent, 1, 1)}); !errors.Is(err, errAsked) {
 		t.Errorf("completion in an agent file: %v", err)
