@@ -58,7 +58,7 @@ func (s *Service) explain(def *definition.Definition, text string, asIf bool) *e
 			in.MemoryFiles = append(append(in.MemoryFiles, f.Path), f.Imports...)
 		}
 	}
-	if len(agent.Subagents)+len(agent.Handoffs)+len(agent.Guards) > 0 { // there may be thousands
+	if agent.Graph != nil || len(agent.Subagents)+len(agent.Handoffs)+len(agent.Guards) > 0 { // there may be thousands
 		in.Agents, in.ByName = s.others(folder, set)
 		in.Callable = []string{}
 		for _, d := range s.callable(agent.Definition, folder, set) {

@@ -211,6 +211,17 @@ func TestOthersFollowTheirFiles(t *testing.T) {
 	}
 }
 
+// TestGraphIsExplained: the nodes of a graph that names nobody elsewhere are known, and count.
+func TestGraphIsExplained(t *testing.T) {
+	s := explaining(&Settings{Values: settings.Values{Limits: settings.Limits{Depth: 2, Runs: 8}}})
+	catalog := manyAgents(t, 2, "---\nkind: agent\nname: agent-%d\ntitle: A\n%s---\nDo it.\n")
+	s.Agents = func() *registry.Snapshot { return catalog }
+	graph := definition.Parse(definition.Source{Scope: definition.Global, Data: []byte("---\nkind: agent\nname: flow\ntitle: F\ngraph:\n  entry: a\n  nodes: [{name: a, agent: agent-1}]\n  edges: [{from: a, to: END}]\n---\n")})
+	if e := s.Explain(graph, ""); len(e.Graph) != 1 || !e.Graph[0].Known || e.Worst.Calls == 0 {
+		t.Errorf("%+v, %s", e.Graph, e.Worst.Text())
+	}
+}
+
 // BenchmarkExplain is one explanation among 10,000 agents: it is made for each
 // keystroke in an agent's file.
 func BenchmarkExplain(b *testing.B) {

@@ -232,7 +232,7 @@ func (x *explainer) references() {
 	if g := x.def.Graph; g != nil {
 		for i, n := range g.Nodes {
 			if n.Kind == graph.Agent || n.Kind == graph.Graph {
-				r := Reference{Name: n.Of, Known: known(n.Of),
+				r := Reference{Name: n.Of, Known: x.meant(n.Of) != nil,
 					Text: fmt.Sprintf("node %s, %s", n.Name, within), Origin: x.node(i)}
 				if !r.Known {
 					r.Text = "unknown"
@@ -249,11 +249,20 @@ func (x *explainer) references() {
 		}
 	}
 	for _, h := range x.def.Handoffs {
-		r := Reference{Name: h.To, Known: known(h.To) || h.To == "user", Text: h.When, When: h.When,
+		r := Reference{Name: h.To, Known: x.meant(h.To) != nil || h.To == "user", Text: h.When, When: h.When,
 			Condition: h.Condition, Origin: x.entry(h.To, "handoffs")}
 		x.e.Handoffs = append(x.e.Handoffs, unless(r, handoff.ToolName(h.To), transfers))
 	}
 	x.memoryReferences()
+}
+
+// meant returns the agent that an entry of handoffs or a graph's node names, which may say
+// in which folder it is: folder:name. nil where there is none, or it is the agent itself.
+func (x *explainer) meant(name string) *definition.Definition {
+	if name == x.def.Name {
+		return nil
+	}
+	return x.in.ByName[name[strings.LastIndexByte(name, ':')+1:]]
 }
 
 // serverReferences are the MCP servers that the file names.

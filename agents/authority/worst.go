@@ -261,7 +261,7 @@ func (x *explainer) others() []Agent {
 		}
 		for _, parent := range level {
 			for _, name := range nodesOf(parent) {
-				reach(x.in.ByName[name])
+				reach(x.meant(name))
 			}
 			for _, name := range judges(parent) {
 				reach(x.in.ByName[name])
@@ -312,11 +312,14 @@ func nodesOf(d *definition.Definition) (names []string) {
 // That is the most steps of the graph times the tries of the node that has the most.
 func (x *explainer) nodeRuns() int {
 	tries := 0
+	if len(judges(x.def)) > 0 {
+		return 0
+	}
 	for _, n := range x.def.Graph.Nodes {
 		if n.Kind == graph.Agent || n.Kind == graph.Graph {
-			d := x.in.ByName[n.Of]
+			d := x.meant(n.Of)
 			// Its own runs are not counted here, so the limits of the tree have to do.
-			if d != nil && (d.Graph != nil || len(d.Subagents) > 0) {
+			if d != nil && (d.Graph != nil || len(d.Subagents)+len(judges(d)) > 0) {
 				return 0
 			}
 			tries = max(tries, 1+n.Retries)

@@ -162,6 +162,23 @@ func TestWorstOfAGraph(t *testing.T) {
 	if w := authority.Explain(in).Worst; w.Runs != 32 {
 		t.Errorf("%s in %d runs", w.Text(), w.Runs)
 	}
+	judge := parse(t, "---\nkind: agent\nname: judge\ntitle: T\nmodel: flash\nrun: {max_turns: 1}\n---\nDo it.\n")
+	in.Agents, worker.Subagents = append(in.Agents, judge), nil
+	judged := parse(t, "---\nkind: agent\nname: worker\ntitle: T\nguardrails: [{validator: 'agent:judge'}]\n---\nDo it.\n")
+	worker.Guards = judged.Guards // its judge is a run as well
+	if w := authority.Explain(in).Worst; w.Runs != 32 {
+		t.Errorf("with a judge of the node: %s in %d runs", w.Text(), w.Runs)
+	}
+	worker.Guards, in.File.Guards = nil, judged.Guards
+	if w := authority.Explain(in).Worst; w.Runs != 32 {
+		t.Errorf("with a judge of the graph: %s in %d runs", w.Text(), w.Runs)
+	}
+	in.File.Guards = nil
+	in.File.Graph.Nodes[0].Of = "web:worker"
+	if there := authority.Explain(in); there.Worst.Text() != e.Worst.Text() || !there.Graph[0].Known {
+		t.Errorf("of another folder: %s, %+v", there.Worst.Text(), there.Graph)
+	}
+	in.File.Graph.Nodes[0].Of = "worker"
 	// A graph is not like an agent of the same model: one that is looked at first stands for no other.
 	first := installation(t, "---\nkind: agent\nname: fixer\ntitle: F\nsubagents: [flow, one]\nrun: {max_turns: 1}\n---\nDo it.\n")
 	first.Settings.Compression.Enabled, first.Settings.Limits.ModelCalls, first.Settings.Limits.Depth = false, 1_000_000, 1
