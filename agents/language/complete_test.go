@@ -50,6 +50,7 @@ func TestComplete(t *testing.T) {
 		{"an enumeration", front("run:\n  mode: ‸"), "chat task", "manual", "task", "  mode: task\n"},
 		{"an enumeration right behind the colon", front("scope:‸"), "project global", "", "global", "\nscope: global\n"},
 		{"the next node", front("graph: {nodes: [{name: look, agent: reviewer}, {name: fix-it, tool: bash}], edges: [{from: look, to: ‸}]}"), "look fix-it END", "", "fix-it", "to: fix-it}"},
+		{"the tool of a node", front("handoffs: [{to: reviewer}]\ngraph: {nodes: [{name: look, tool: ‸}]}"), "bash read_file", "* mcp.* mcp.github.* complete_task transfer_to_reviewer", "bash", "tool: bash}"},
 		{"the agent of a node", front("graph: {nodes: [{name: look, agent: rev‸}]}"), "reviewer", "user", "reviewer", "agent: reviewer}"},
 		{"keys of an edge", front("graph: {edges: [{from: a, ‸}]}"), "to condition else priority", "from", "", ""},
 		{"reducers", front("graph: {state: {notes: {reducer: ‸}}}"), "last append sum merge", "", "merge", "reducer: merge}"},

@@ -281,14 +281,15 @@ func visible(line string) string {
 func wrapLine(line string) []string {
 	var parts []string
 	for rest := line; ; {
-		cut, n := -1, 0
+		cut, n, begun := -1, 0, false
 		for i, c := range rest {
 			if n > belowFit && cut > 0 {
 				break
 			}
-			if c == ' ' && strings.TrimSpace(rest[:i]) != "" {
+			if c == ' ' && begun {
 				cut = i
 			}
+			begun = begun || !unicode.IsSpace(c)
 			n++
 		}
 		if n <= belowFit || cut < 0 {

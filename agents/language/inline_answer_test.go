@@ -77,6 +77,14 @@ func TestBelow(t *testing.T) {
 	}
 }
 
+// TestALineOfSpacesIsCutAtOnce: what stands before a space is not looked at for each.
+func TestALineOfSpacesIsCutAtOnce(t *testing.T) {
+	blank := strings.Repeat(" ", 1<<20)
+	if got := wrapLine(blank + "a"); len(got) != 1 || got[0] != blank+"a" {
+		t.Errorf("%d parts", len(got))
+	}
+}
+
 func TestInstead(t *testing.T) {
 	w := team(t)
 	for _, test := range []struct{ language, text, answer, want, why string }{

@@ -139,7 +139,7 @@ func (c *completion) byMeaning(field definition.Field) {
 	case "graph.nodes[].agent", "graph.nodes[].graph":
 		c.agents(false, false)
 	case "graph.nodes[].tool":
-		c.tools()
+		c.oneTool()
 	case "graph.entry", "graph.edges[].from", "graph.edges[].to":
 		c.nodes(field.Path == "graph.edges[].to")
 	case "guardrails.custom_validator", "guardrails[].validator":
@@ -280,6 +280,14 @@ func (c *completion) colors() {
 	for _, p := range palette {
 		c.scalar(Item{Label: p.hex, Kind: ColorItem, Detail: p.name, Doc: p.hex})
 	}
+}
+
+// oneTool offers the tools that a node of a graph may call.
+func (c *completion) oneTool() {
+	c.tools()
+	c.items = slices.DeleteFunc(c.items, func(i Item) bool {
+		return i.Kind == ToolItem && (strings.Contains(i.Label, "*") || i.Label == "complete_task" || strings.HasPrefix(i.Label, "transfer_to_"))
+	})
 }
 
 // tools offers every tool by its names, and globs.

@@ -107,7 +107,7 @@ func Find(dir, name string) (Template, error) {
 			return t, nil
 		}
 	}
-	far := func(other string) int { return spelling.Distance(strings.ToLower(name), other) }
+	far := func(other string) int { return spelling.Distance(strings.ToLower(name), strings.ToLower(other)) }
 	near := slices.MinFunc(append(slices.Sorted(maps.Keys(aliases)), names...),
 		func(a, b string) int { return far(a) - far(b) })
 	if far(near) <= 2 {

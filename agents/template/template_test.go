@@ -180,6 +180,13 @@ func TestOwn(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	loud := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "house.md"), filepath.Join(loud, "OUR-HOUSE.md")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := template.Find(loud, "our-house"); !strings.Contains(fault.Message(err), "did you mean OUR-HOUSE?") {
+		t.Errorf("another case: %v", err)
+	}
 	if _, err := template.List(filepath.Join(dir, "notes.txt")); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("a file instead of a folder: %v", err)
 	}
