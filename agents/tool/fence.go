@@ -39,7 +39,7 @@ func commands(text string) bool {
 // tool or a word of the system stands between two lines with a mark that its
 // author cannot have known (SEC-89); any other is as it was.
 //
-// mark must be new for each result and unknown before (random): text that could name
+// mark must be random, and a new one for each run (SEC-89): text that could name
 // the mark could end the frame. The model's prompt says what the two lines mean.
 func Fence(text, mark string) string {
 	if !commands(text) {
