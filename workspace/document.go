@@ -142,7 +142,7 @@ func ApplyEdits(text string, edits []Edit, e Encoding) (string, error) {
 		return text, nil
 	}
 	if len(edits) == 1 && edits[0].Range != nil {
-		start, end, err := span(text, *edits[0].Range, e)
+		start, end, err := span(scanLines(text), *edits[0].Range, e)
 		if err != nil {
 			return "", err
 		}
@@ -158,17 +158,22 @@ func ApplyEdits(text string, edits []Edit, e Encoding) (string, error) {
 	// would make a formatted file of 1 MB cost gigabytes.
 	buffer := make([]byte, len(text), len(text)+len(text)/8+64)
 	copy(buffer, text)
+	lines := lineStarts{at: []int{0}, cr: strings.Contains(text, "\r")}
 	for _, edit := range edits {
+		lines.cr = lines.cr || strings.Contains(edit.Text, "\r")
 		if edit.Range == nil {
 			buffer = append(buffer[:0], edit.Text...)
+			lines.forget(0)
 			continue
 		}
 		// The view ends before the buffer changes again.
-		start, end, err := span(unsafe.String(unsafe.SliceData(buffer), len(buffer)), *edit.Range, e)
+		view := unsafe.String(unsafe.SliceData(buffer), len(buffer))
+		start, end, err := span(lines.scan(view, edit.Range.Start.Line), *edit.Range, e)
 		if err != nil {
 			return "", err
 		}
 		buffer = splice(buffer, start, end, edit.Text)
+		lines.forget(edit.Range.Start.Line)
 	}
 	return string(buffer), nil
 }
@@ -184,9 +189,9 @@ func splice(buffer []byte, start, end int, text string) []byte {
 	return buffer[:start+len(text)+tail]
 }
 
-// span returns the bytes of a range in text.
-func span(text string, r Range, e Encoding) (start, end int, err error) {
-	s := scanLines(text)
+// span returns the bytes of a range in the text of a scanner, which is not behind the
+// range's first line.
+func span(s lineScanner, r Range, e Encoding) (start, end int, err error) {
 	if start, err = s.offset(r.Start, e); err != nil {
 		return 0, 0, err
 	}

@@ -179,6 +179,37 @@ type lineScanner struct {
 // -1 lies before any line, so next searches for both line ends.
 func scanLines(text string) lineScanner { return lineScanner{text: text, lf: -1, cr: -1} }
 
+// lineStarts are where the lines of a text begin that is edited: of the first lines, as many
+// as are known. Editors send many changes from the bottom up or from the top down; either way
+// each line is looked for about once, and not for each change from the beginning.
+type lineStarts struct {
+	at []int // has 0, of the first line, at least
+	cr bool  // the text may have a \r
+}
+
+// scan returns a scanner of text at a line; at the last line where there are fewer.
+func (l *lineStarts) scan(text string, line uint32) lineScanner {
+	n := int(min(int64(line), int64(len(l.at)-1)))
+	s := lineScanner{text: text, at: l.at[n], line: uint32(n), lf: -1, cr: -1}
+	if !l.cr {
+		s.cr = len(text)
+	}
+	for s.line < line {
+		if _, _, ok := s.next(); !ok {
+			break
+		}
+		l.at = append(l.at, s.at)
+	}
+	return s
+}
+
+// forget drops what an edit that begins in a line may have changed: the beginning of that
+// line too, since a \n may have come behind the \r before it.
+func (l *lineStarts) forget(line uint32) {
+	n := int(min(int64(line), int64(len(l.at)-1)))
+	l.at = l.at[:max(1, n)]
+}
+
 // next returns where the current line ends, before its line end, and where the
 // next one begins; ok is false and next is the end of the text for the last line.
 func (s *lineScanner) next() (end, next int, ok bool) {

@@ -432,7 +432,7 @@ func FuzzApplyEdits(f *testing.F) {
 }
 
 func BenchmarkEdit1MB(b *testing.B) {
-	for _, n := range []int{1, 100} {
+	for _, n := range []int{1, 100, 5000} {
 		b.Run(fmt.Sprintf("edits=%d", n), func(b *testing.B) {
 			var w Workspace
 			apply(b, &w, Opened{URI: doc, Version: 1, Text: megabyte()})
