@@ -37,7 +37,10 @@ var reserved = []string{End, "START", "input", "state", "true", "false", "nil", 
 // It is used by one goroutine, once.
 type checking struct {
 	*Plan
-	o     *order
+	o *order
+	// What conditions may name besides input, as [Identifier] writes it; names has it for people.
+	known map[string]bool
+	names string
 	found []Finding
 }
 
@@ -57,6 +60,7 @@ func (p *Plan) Check() []Finding {
 		return c.found
 	}
 	c.o = p.order()
+	c.listNames()
 	c.checkNames()
 	switch _, there := c.o.index[p.Entry]; {
 	case p.Entry == "":
@@ -126,9 +130,9 @@ func (c *checking) edges() (fine bool) {
 			c.at("edges", i, "else", "%s has another edge with else: true already; remove one.", e.From)
 		}
 		otherwise[e.From] = otherwise[e.From] || e.Else
-		for _, name := range unknownNames(condition.Names(e.Condition), c.Plan) {
+		for _, name := range c.unknown(condition.Names(e.Condition)) {
 			c.at("edges", i, "condition",
-				"The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, strings.Join(c.names(), ", "))
+				"The condition names %s, which no node gives: nodes and keys of state are %s. Correct the name, or add it to state.", name, c.names)
 		}
 	}
 	return fine
@@ -141,9 +145,9 @@ func (c *checking) texts() {
 		if n.Kind == Human {
 			paths = append(paths, placeholders(n.Of)...)
 		}
-		for _, name := range unknownNames(paths, c.Plan) {
+		for _, name := range c.unknown(paths) {
 			c.at("nodes", i, "input",
-				"${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, strings.Join(c.names(), ", "), name)
+				"${%s} stands for nothing: nodes and keys of state are %s. Correct the name, or write $${%s} for the text itself.", name, c.names, name)
 		}
 	}
 	for i, k := range c.State {
@@ -180,28 +184,43 @@ func NameFault(name string) string {
 	return ""
 }
 
-// names are what conditions may name besides input. They are those of nodes and keys,
-// as [Identifier] writes them, in the order of the file.
-func (p *Plan) names() []string {
+// listNames notes what conditions may name besides input: nodes and keys, in the order of the file.
+func (c *checking) listNames() {
+	c.known = make(map[string]bool)
 	var names []string
-	for _, n := range p.Nodes {
-		names = append(names, Identifier(n.Name))
-	}
-	for _, k := range p.State {
-		if !slices.Contains(names, Identifier(k.Name)) {
-			names = append(names, Identifier(k.Name))
+	add := func(name string) {
+		if name = Identifier(name); !c.known[name] {
+			c.known[name] = true
+			names = append(names, name)
 		}
 	}
-	return names
+	for _, n := range c.Nodes {
+		add(n.Name)
+	}
+	for _, k := range c.State {
+		add(k.Name)
+	}
+	c.names = few(names)
 }
 
-// unknownNames returns the first parts of paths that nothing gives. The state is not
+// few names some of many, for a message.
+func few(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// unknown returns the first parts of paths that nothing gives, each once. The state is not
 // known before a run, so of analysis.summary only analysis is checked; [Plan.Lacks]
 // checks the rest where the agents are known.
-func unknownNames(paths []string, p *Plan) (unknown []string) {
+func (c *checking) unknown(paths []string) (unknown []string) {
+	told := make(map[string]bool)
 	for _, path := range paths {
 		name, _, _ := strings.Cut(path, ".")
-		if name != "input" && !slices.Contains(p.names(), Identifier(name)) && !slices.Contains(unknown, name) {
+		if name != "input" && !c.known[Identifier(name)] && !told[name] {
+			told[name] = true
 			unknown = append(unknown, name)
 		}
 	}
@@ -209,49 +228,71 @@ func unknownNames(paths []string, p *Plan) (unknown []string) {
 }
 
 // Conflicts returns the keys without a reducer that two nodes give which always run side
-// by side. gives returns the names of the members that a node's result has.
+// by side, each with the first two. gives returns the names of the members that a node's result has.
 // A key that is a node's name is not looked at. It finds those that are sure: nodes on
 // branches that begin without a condition. Others are found when they happen.
 func (p *Plan) Conflicts(gives func(Node) []string) []Finding {
 	var found []Finding
+	givers := make(map[string][]int) // by key
+	for i, n := range p.Nodes {
+		for _, name := range gives(n) {
+			givers[name] = append(givers[name], i)
+		}
+	}
 	o := p.order()
+	beside := o.beside(p)
 	for i, k := range p.State {
 		if _, is := o.index[k.Name]; is || k.Reducer != "" {
 			continue
 		}
-		var givers []int
-		for j, n := range p.Nodes {
-			if slices.Contains(gives(n), k.Name) {
-				givers = append(givers, j)
-			}
-		}
-		for x, a := range givers {
-			for _, b := range givers[x+1:] {
-				if o.beside(p, a, b) {
-					found = append(found, Finding{At: Place{"state", i, ""}, Message: fmt.Sprintf(
-						"%s and %s run side by side and both give %s; write reducer: append, sum, merge or last.",
-						p.Nodes[a].Name, p.Nodes[b].Name, k.Name)})
-				}
-			}
+		if a, b, both := firstPair(givers[k.Name], beside); both {
+			found = append(found, Finding{At: Place{"state", i, ""}, Message: fmt.Sprintf(
+				"%s and %s run side by side and both give %s; write reducer: append, sum, merge or last.",
+				p.Nodes[a].Name, p.Nodes[b].Name, k.Name)})
 		}
 	}
 	return found
 }
 
-// beside reports whether two nodes lie on branches that unconditional edges of one node
+// firstPair returns the first two of some nodes that run side by side.
+func firstPair(nodes []int, beside [][]bool) (a, b int, found bool) {
+	for i, a := range nodes {
+		for _, b := range nodes[i+1:] {
+			if beside[a][b] {
+				return a, b, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// beside returns, by two nodes, whether they lie on branches that unconditional edges of one node
 // begin, and neither comes before the other. Edges that lead back do not count as
 // before: in a loop each node would come before each other.
-func (o *order) beside(p *Plan, a, b int) bool {
-	if o.ahead[a][b] || o.ahead[b][a] {
-		return false
+func (o *order) beside(p *Plan) [][]bool {
+	n := len(p.Nodes)
+	begun, both := make([][]bool, n), make([][]bool, n) // begun: by node, where its unconditional edges lead in the end
+	for i := range n {
+		begun[i], both[i] = make([]bool, n), make([]bool, n)
 	}
-	to := func(from string, node int) bool {
-		return slices.ContainsFunc(p.Edges, func(e Edge) bool {
-			next, ok := o.index[e.To]
-			return ok && e.From == from && e.Condition == "" && !e.Else && (next == node || o.ahead[next][node])
-		})
+	for _, e := range p.Edges {
+		from, ok := o.index[e.From]
+		next, there := o.index[e.To]
+		if !ok || !there || e.Condition != "" || e.Else {
+			continue
+		}
+		begun[from][next] = true
+		for i, leads := range o.ahead[next] {
+			begun[from][i] = begun[from][i] || leads
+		}
 	}
-	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return to(n.Name, a) && to(n.Name, b) })
+	for a := range n {
+		for b := range n {
+			both[a][b] = a != b && !o.ahead[a][b] && !o.ahead[b][a] &&
+				slices.ContainsFunc(begun, func(to []bool) bool { return to[a] && to[b] })
+		}
+	}
+	return both
 }
 
 // Lacks returns the edges whose condition asks a node for a member that its result never
@@ -273,7 +314,7 @@ func (p *Plan) Lacks(members func(Node) (names []string, closed bool)) []Finding
 			if names, closed := members(p.Nodes[j]); closed && !slices.Contains(names, member) {
 				found = append(found, Finding{At: Place{"edges", i, "condition"}, Message: fmt.Sprintf(
 					"The result of %s has no %s: it has %s. Correct the condition, or the output of %s.",
-					p.Nodes[j].Name, member, strings.Join(names, ", "), p.Nodes[j].Of)})
+					p.Nodes[j].Name, member, few(names), p.Nodes[j].Of)})
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -92,5 +94,41 @@ func TestConflicts(t *testing.T) {
 	p := plan(t, "a", "a -> END if a.x && a.ok")
 	if found := p.Lacks(func(Node) ([]string, bool) { return []string{"ok"}, true }); len(found) != 1 || !strings.Contains(found[0].Message, "The result of a has no x: it has ok") {
 		t.Error(found)
+	}
+}
+
+// TestChecksOfLargeGraphs: a graph as large as a file may have is checked at once, though each of
+// its nodes gives each of its keys; it took minutes.
+func TestChecksOfLargeGraphs(t *testing.T) {
+	p := &Plan{Entry: "n0", Edges: []Edge{{From: "n0", To: End, Else: true}}}
+	for i := range 100 {
+		name := fmt.Sprintf("n%d", i)
+		p.Nodes = append(p.Nodes, Node{Name: name, Kind: Agent, Of: "giver", Input: strings.Repeat("${b}", 150)})
+		p.Edges = append(p.Edges, Edge{From: "n0", To: name, Condition: "input"}, Edge{From: name, To: End})
+	}
+	var keys []string
+	for i := range 1000 {
+		keys = append(keys, fmt.Sprintf("k%d", i))
+		p.State = append(p.State, Key{Name: keys[i]})
+	}
+	gives := func(Node) []string { return keys }
+	if found := p.Conflicts(gives); len(found) != 0 {
+		t.Errorf("%d conflicts of branches that need not run", len(found))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found := p.Check()
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; len(found) != 100 || mib > 32 {
+		t.Errorf("%d findings, %d MiB", len(found), mib)
+	}
+	if want := "n17, n18, n19, …. Correct"; !strings.Contains(found[0].Message, want) {
+		t.Errorf("%q is not in %q", want, found[0].Message)
+	}
+	for i := range p.Edges {
+		p.Edges[i].Condition = ""
+	}
+	if found := p.Conflicts(gives); len(found) != len(keys) { // one for each, though each pair of nodes gives it
+		t.Errorf("%d conflicts", len(found))
 	}
 }

@@ -109,7 +109,7 @@ type history struct {
 // branches gave the same key, or the limit of steps was reached. input and done are only
 // read.
 //
-// It costs about the square of the steps, which are few ([DefaultSteps]).
+// It costs about the square of the steps, of which there are 1000 at most.
 func (m *Machine) Next(input any, done map[string]any) Next {
 	h := &history{m: m, input: input, done: done, visits: make(map[string]int), pending: make(map[int][]int)}
 	h.begin(m.order.index[m.Plan.Entry], nil)
@@ -168,12 +168,14 @@ func (h *history) begin(node int, from []int) {
 	h.sort(from)
 	h.visits[name]++
 	s := Step{ID: fmt.Sprintf("%s#%d", name, h.visits[name]), Node: name, at: node}
+	known := make([]bool, len(h.steps)) // by step, whether it is in past
 	for _, f := range from {
 		before := &h.steps[f]
 		s.From = append(s.From, before.ID)
 		s.depth = max(s.depth, before.depth+1)
 		for _, p := range before.past {
-			if !slices.Contains(s.past, p) {
+			if !known[p] {
+				known[p] = true
 				s.past = append(s.past, p)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -241,5 +242,36 @@ func TestStateOfGraph(t *testing.T) {
 	want := map[string]any{"whole": map[string]any{"b": 1.0}, "text": `x: 1 ${a} {"n":2,"o":{"c":1}}`, "none": "in", "list": []any{nil, 3.0}}
 	if got := m.Input(m.Next("in", done).Run[0], "in"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
+	}
+}
+
+// TestManySteps: what a state costs grows with the steps and not with their square, so that a
+// loop of as many as there may be works at once.
+func TestManySteps(t *testing.T) {
+	const steps = 999
+	for _, reducer := range []string{"", "last", "append", "sum"} {
+		p := &Plan{Entry: "a", MaxSteps: 1000, Nodes: []Node{{Name: "a", Kind: Tool, Of: "ls"}}, State: []Key{{"notes", reducer}},
+			Edges: []Edge{{From: "a", To: "a", Condition: "a.notes > 0"}, {From: "a", To: End, Else: true}}}
+		m, err := p.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(map[string]any, steps)
+		for i := range steps {
+			done[fmt.Sprintf("a#%d", i+1)] = map[string]any{"notes": 1.0}
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		next := m.Next(nil, done)
+		runtime.ReadMemStats(&after)
+		if next.Err != nil || next.Steps != steps+1 || len(next.Run) != 1 {
+			t.Errorf("%q: %v, %d steps", reducer, next.Err, next.Steps)
+		}
+		if list, _ := next.State["notes"].([]any); reducer == "append" && len(list) != steps {
+			t.Errorf("%d notes", len(list))
+		}
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 128 {
+			t.Errorf("%q: %d MiB for one look at %d steps", reducer, mib, steps)
+		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // would depend on the clock.
 func (h *history) fold(steps []int) (map[string]any, error) {
 	state := make(map[string]any)
-	givers := make(map[string][]int) // by key without a reducer
+	givers := make(map[string]int) // by key without a reducer, the last: those before it came before whatever it did
 	for _, i := range steps {
 		s := &h.steps[i]
 		value, over := h.done[s.ID]
@@ -35,19 +35,27 @@ func (h *history) fold(steps []int) (map[string]any, error) {
 			if _, is := h.m.order.index[key.Name]; is || !given {
 				continue
 			}
-			for _, other := range givers[key.Name] {
-				if before := h.steps[i].past; key.Reducer == "" && !slices.Contains(before, other) {
-					return nil, failuref("The nodes %s and %s ran side by side and both gave %s; say with graph.state.%s.reducer how their values come together: %s.",
-						h.steps[other].Node, s.Node, key.Name, key.Name, strings.Join(Reducers, ", "))
-				}
+			if other, twice := givers[key.Name]; twice && key.Reducer == "" && !s.follows(other) {
+				return nil, failuref("The nodes %s and %s ran side by side and both gave %s; say with graph.state.%s.reducer how their values come together: %s.",
+					h.steps[other].Node, s.Node, key.Name, key.Name, strings.Join(Reducers, ", "))
 			}
-			givers[key.Name] = append(givers[key.Name], i)
+			givers[key.Name] = i
 			if err := h.m.Plan.put(state, key.Name, member); err != nil {
 				return nil, fmt.Errorf("%s of the node %s does not fit the state: %w", key.Name, s.Node, err)
 			}
 		}
 	}
 	return state, nil
+}
+
+// follows reports whether another step came before this one, on a way that led to it.
+func (s *Step) follows(other int) bool {
+	for _, i := range slices.Backward(s.past) { // mostly it is one of the last
+		if i == other {
+			return true
+		}
+	}
+	return false
 }
 
 // Keys returns the names in the state that a value of a node goes to.
@@ -67,7 +75,7 @@ func (p *Plan) Keys(node string, value any) []string {
 }
 
 // put adds a value to a key.
-// The values that are there are not changed, since other states have them too.
+// Values are not changed, since other states have them too; a list that append made is this state's own.
 func (p *Plan) put(state map[string]any, name string, value any) (err error) {
 	reducer := ""
 	for _, k := range p.State {
@@ -80,9 +88,9 @@ func (p *Plan) put(state map[string]any, name string, value any) (err error) {
 	case "append":
 		list, _ := before.([]any)
 		if more, is := value.([]any); is {
-			state[name] = append(slices.Clip(list), more...)
+			state[name] = append(list, more...)
 		} else {
-			state[name] = append(slices.Clip(list), value)
+			state[name] = append(list, value)
 		}
 		return nil
 	case "sum":

@@ -35,8 +35,16 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		agents[n.Name] = e.Definition
 	}
 	// Only a schema that allows nothing else says for sure that a member is never there.
-	members := func(n flow.Node) (names []string, closed bool) {
+	type result struct {
+		names  []string
+		closed bool
+	}
+	known := make(map[*definition.Definition]result) // many nodes may run one agent
+	members := func(n flow.Node) ([]string, bool) {
 		def := agents[n.Name]
+		if of, read := known[def]; read {
+			return of.names, of.closed
+		}
 		var schema struct {
 			Type       any                        `json:"type"`
 			Properties map[string]json.RawMessage `json:"properties"`
@@ -45,7 +53,9 @@ func (s *Snapshot) graphNodes(d *definition.Definition, uri string) (found []def
 		if def == nil || def.Output == nil || json.Unmarshal(def.Output.Schema, &schema) != nil {
 			return nil, false
 		}
-		return slices.Sorted(maps.Keys(schema.Properties)), schema.Type == "object" && schema.Additional == false
+		known[def] = result{slices.Sorted(maps.Keys(schema.Properties)),
+			schema.Type == "object" && schema.Additional == false}
+		return known[def].names, known[def].closed
 	}
 	for i, lack := range d.Graph.Lacks(members) {
 		if i == suggestions {
