@@ -150,13 +150,14 @@ func (o *overriding) enable(on bool) {
 // Limits go through limit, by which a project can only lower them.
 func (o *overriding) run(fields map[string]json.RawMessage) {
 	d := o.tuned.Definition
+	task := d.Mode == definition.Task || d.Output != nil
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		key, raw := "run."+name, fields[name]
 		switch name {
 		case "max_turns":
 			// A project must not exceed the default either, where the file says nothing.
 			standard := definition.DefaultChatTurns
-			if d.Mode == definition.Task {
+			if task {
 				standard = definition.DefaultTaskTurns
 			}
 			if n, ok := value[int](o, key, raw); ok {
@@ -164,7 +165,7 @@ func (o *overriding) run(fields map[string]json.RawMessage) {
 			}
 		case "max_time":
 			standard := time.Duration(0)
-			if d.Mode == definition.Task {
+			if task {
 				standard = definition.DefaultTaskTime
 			}
 			if n, ok := o.duration(key, raw); ok {

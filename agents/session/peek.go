@@ -73,14 +73,11 @@ func (s *Store) Elsewhere(id string) error {
 // nil where no other daemon has such a run. It reads each of those logs whole, so it is
 // for a request that has failed already.
 func (s *Store) RunElsewhere(run string) error {
-	locks, err := filepath.Glob(filepath.Join(s.cfg.Dir, "*.lock"))
-	if err != nil || s.cfg.Dir == "" {
-		return nil
-	}
-	for _, lock := range locks {
-		id := strings.TrimSuffix(filepath.Base(lock), ".lock")
+	entries, _ := os.ReadDir(s.cfg.Dir) // none in memory
+	for _, e := range entries {
+		id, is := strings.CutSuffix(e.Name(), ".lock")
 		busy := s.Elsewhere(id)
-		if busy == nil {
+		if !is || busy == nil {
 			continue
 		}
 		if _, runs, err := s.skim(id); err == nil && slices.ContainsFunc(runs, func(r Run) bool {

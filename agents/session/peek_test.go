@@ -13,7 +13,7 @@ import (
 // TestPeek: a session is looked at without being opened, and tells what it
 // would tell when it is; also while another daemon has it, and with no file made.
 func TestPeek(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a[b") // a pattern, if one takes it for that
 	one := New(Config{Dir: dir, Folder: "/w", Now: clock})
 	s, err := one.New("Mend the lexer", "")
 	if err != nil {
@@ -44,6 +44,9 @@ func TestPeek(t *testing.T) {
 	two := New(Config{Dir: dir, Folder: "/w", Now: clock})
 	check("open", one, Running, activity.Running, false)
 	check("of another daemon", two, Running, activity.Running, true)
+	if err := two.RunElsewhere("b"); err == nil || !busy(err) {
+		t.Errorf("where the run is: %v", err)
+	}
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
 	}
