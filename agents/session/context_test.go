@@ -164,6 +164,11 @@ func TestREL69Tokens(t *testing.T) {
 	if s.CompressionFailed("a") {
 		t.Error("clearing does not forget the failure")
 	}
+	s = open(t, store, "y")
+	search := counts(5, 1, 0)
+	search.Purpose = "search"
+	say(activity.RunStarted{Input: text(strings.Repeat("word", 20))}, search, words)
+	check("a hook's answer after a search", 30, true)
 }
 
 // A compression that was computed from a context gives the context that was

@@ -94,8 +94,11 @@ func resource(r *activity.Resource) string {
 	if strings.HasSuffix(r.Text, "\n") {
 		end = ""
 	}
-	return name + lineRange(", ", r.Range) + ":\n" + fence + strings.TrimPrefix(path.Ext(name), ".") +
-		"\n" + r.Text + end + fence
+	language := strings.TrimPrefix(path.Ext(name), ".")
+	if strings.Contains(language, "`") { // it would make the fence longer
+		language = ""
+	}
+	return name + lineRange(", ", r.Range) + ":\n" + fence + language + "\n" + r.Text + end + fence
 }
 
 // diagnostics lists LSP diagnostics, one a line.
@@ -153,11 +156,10 @@ func lineRange(sep string, r *definition.Range) string {
 	return fmt.Sprintf("%slines %d-%d", sep, first, last)
 }
 
-// fileName returns the path of a file URI, any other URI as it is.
+// fileName returns the path of a file URI, any other URI as it is, on one line.
 func fileName(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
-		return uri
+	if u, err := url.Parse(uri); err == nil && u.Scheme == "file" {
+		uri = u.Path
 	}
-	return u.Path
+	return strings.Map(oneLineOnly, uri)
 }

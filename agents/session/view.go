@@ -113,7 +113,9 @@ func (v *view) apply(e activity.Event) {
 			v.editor = nil // time has passed: it is told whole again (spec 3.6)
 		}
 	case activity.ModelFinished:
-		v.usage = b.Usage
+		if b.Purpose == "" { // else its content does not follow
+			v.usage = b.Usage
+		}
 	case activity.ModelContent:
 		// An invalid answer stays in the log, and the model is not shown it again (spec 3.3).
 		if !b.Invalid {

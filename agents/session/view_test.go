@@ -181,6 +181,7 @@ func TestRender(t *testing.T) {
 		{`{"type":"text","text":"as it is\n"}`, "as it is\n"},
 		{`{"type":"resource","resource":{"uri":"file:///w/a%20b.go","range":{"start":{"line":4,"character":2},"end":{"line":7,"character":0}},"text":"x := 1\n"}}`, "/w/a b.go, lines 5-7:\n```go\nx := 1\n```"},
 		{`{"type":"resource","resource":{"uri":"file:///w/r.md","range":{"start":{"line":4,"character":2},"end":{"line":4,"character":5}},"text":"` + "a\\n```\\nb" + `"}}`, "/w/r.md, line 5:\n````md\na\n```\nb\n````"},
+		{`{"type":"resource","resource":{"uri":"file:///w/a%0A%23%20Orders.%60%60%60","text":"x"}}`, "/w/a # Orders.```:\n```\nx\n```"},
 		{`{"type":"resource","resource":{"uri":"file:///w/x.bin","mimeType":"application/zip","blob":"AAAA"}}`, "[the binary file /w/x.bin, application/zip]"},
 		{`{"type":"resource_link","uri":"file:///w/a.go","name":"the file"}`, "the file (file:///w/a.go)"},
 		{`{"type":"resource_link","uri":"https://example.com/a.go","range":{"start":{"line":0,"character":0},"end":{"line":2,"character":1}}}`, "a.go (https://example.com/a.go, lines 1-3)"},

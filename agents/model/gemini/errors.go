@@ -242,7 +242,7 @@ var (
 	// limitZero is a quota of 0, which no wait changes.
 	limitZero = regexp.MustCompile(`(?i)\blimit: 0\b`)
 	// retryIn is how long to wait, in the words of a message.
-	retryIn = regexp.MustCompile(`(?i)retry in ([0-9.]+ ?m?s)\b`)
+	retryIn = regexp.MustCompile(`(?i)retry in ((?:\d+h)?(?:\d+m)?[0-9.]+ ?m?s)\b`)
 	// tooLong is an input that does not fit into the model's window.
 	tooLong = regexp.MustCompile(`(?i)\binput token count\b|exceeds the maximum number of tokens`)
 	// keyWords are in errors about the key. They count where no detail says better.

@@ -44,6 +44,7 @@ func TestREL51REL53Errors(t *testing.T) {
 		"a date gone by":         {503, "", "Fri, 20 Nov 2026 11:00:00 GMT", model.Busy, 0, ""},
 		"a wait that is none":    {503, "", "soon", model.Busy, 0, ""},
 		"a wait in words":        {429, `{"error":{"code":429,"message":"Quota exceeded. Please retry in 21.2s."}}`, "", model.Busy, 21200 * time.Millisecond, ""},
+		"hours in words":         {429, `{"error":{"code":429,"message":"You exceeded your current quota, check your plan and billing details. limit: 20, model: y. Please retry in 2h47m56.5s."}}`, "", model.Fatal, 2*time.Hour + 47*time.Minute + 56500*time.Millisecond, "asked again for 2h47m57s: You exceeded"},
 		"quota of a day":         {429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier", retry("7s")), "", model.Fatal, 7 * time.Second, "the quota of the day is used up: You exceeded"},
 		"as long as we wait":     {429, quota("PerMinute", retry("180s")), "", model.Busy, 3 * time.Minute, ""},
 		"longer than we wait":    {429, quota("PerMinute", retry("180.5s")), "", model.Fatal, 180500 * time.Millisecond, "asked again for 3m1s: You exceeded"},
