@@ -166,17 +166,16 @@ func (b *fileHistory) resolveAll(ctx context.Context, r Resolve) ([]*outcome, er
 		if before.written || len(before.conflicts) == 0 {
 			continue
 		}
-		for _, h := range b.conv.Files() {
-			if h.URI != before.uri {
-				continue
-			}
-			o, err := b.resolve(ctx, r, h)
-			if o != nil {
-				o.uri, all[i] = h.URI, o
-			}
-			if err != nil {
-				return all, err
-			}
+		h, ok := b.conv.FileHistory(before.uri)
+		if !ok {
+			continue
+		}
+		o, err := b.resolve(ctx, r, h)
+		if o != nil {
+			o.uri, all[i] = h.URI, o
+		}
+		if err != nil {
+			return all, err
 		}
 	}
 	return all, nil
@@ -277,10 +276,8 @@ func (b *fileHistory) resolve(ctx context.Context, r Resolve, h session.FileHist
 			return o.conflict(whyMoving), nil
 		}
 		// A run that wrote the file has added a step to its history.
-		for _, now := range b.conv.Files() {
-			if now.URI == h.URI {
-				h = now
-			}
+		if now, ok := b.conv.FileHistory(h.URI); ok {
+			h = now
 		}
 	}
 }

@@ -248,14 +248,10 @@ func (b *fileHistory) noteWrite(kept activity.Kept) {
 // mode returns the permissions that a file had when it was last deleted or moved,
 // 0 if it never was.
 func (b *fileHistory) mode(uri string) fs.FileMode {
-	for _, h := range b.conv.Files() {
-		if h.URI != uri {
-			continue
-		}
-		for _, st := range slices.Backward(h.Steps) {
-			if st.Mode != 0 {
-				return fs.FileMode(st.Mode).Perm()
-			}
+	h, _ := b.conv.FileHistory(uri)
+	for _, st := range slices.Backward(h.Steps) {
+		if st.Mode != 0 {
+			return fs.FileMode(st.Mode).Perm()
 		}
 	}
 	return 0

@@ -197,10 +197,27 @@ func (s *Session) Files() []FileHistory {
 	defer s.mu.Unlock()
 	var out []FileHistory
 	for _, uri := range slices.Sorted(maps.Keys(s.files)) {
-		h := *s.files[uri]
-		h.Steps, h.judged = slices.Clone(h.Steps), nil
-		out = append(out, h)
+		out = append(out, s.files[uri].clone())
 	}
+	return out
+}
+
+// FileHistory returns what the session did to one file, as [Session.Files] has it; false
+// for nothing.
+func (s *Session) FileHistory(uri string) (FileHistory, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.files[uri]
+	if h == nil {
+		return FileHistory{}, false
+	}
+	return h.clone(), true
+}
+
+// clone returns a copy for others.
+func (h *FileHistory) clone() FileHistory {
+	out := *h
+	out.Steps, out.judged = slices.Clone(h.Steps), nil
 	return out
 }
 

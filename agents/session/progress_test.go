@@ -226,6 +226,15 @@ func TestFilesOfASession(t *testing.T) {
 	if diff := cmp.Diff(want, s.Files(), cmpopts.IgnoreUnexported(FileHistory{})); diff != "" {
 		t.Error(diff)
 	}
+	for _, h := range want {
+		one, ok := s.FileHistory(h.URI)
+		if diff := cmp.Diff(h, one, cmpopts.IgnoreUnexported(FileHistory{})); diff != "" || !ok {
+			t.Error(diff)
+		}
+	}
+	if h, ok := s.FileHistory("file:///nothing"); ok {
+		t.Errorf("of a file that nobody wrote: %+v", h)
+	}
 	if n := s.Boundary("a", 9); n != 0 {
 		t.Errorf("the boundary before 9 is %d", n)
 	}
