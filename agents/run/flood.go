@@ -74,7 +74,7 @@ func (r *runner) recordReply(action string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if action == "accept" {
-		r.flood.refused = 0
+		r.flood.refused, r.flood.unanswered = 0, 0
 		return
 	}
 	r.flood.refuse(r.Definition.Name)

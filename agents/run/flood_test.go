@@ -107,6 +107,26 @@ func TestSEC82AnAnswerEndsTheCount(t *testing.T) {
 	})
 }
 
+// TestSEC82AnAnswerToTheAgentEndsTheCount: who answers a question of the agent's own is
+// there, so that ten questions which expired before and after it are none in a row.
+func TestSEC82AnAnswerToTheAgentEndsTheCount(t *testing.T) {
+	in(t, func(w *world) {
+		w.tool("change", tool.Low, nil)
+		w.tool("ask_user", tool.Safe, func(ctx context.Context, env *tool.Env, _ map[string]any) (*tool.Result, error) {
+			answer, err := env.Ask(ctx, tool.Question{Title: "What now?"})
+			return &tool.Result{Content: answer.Text}, err
+		})
+		w.person.answer = func(context.Context, run.Question) run.Answer {
+			return run.Answer{Outcome: guard.Reject, By: "timeout"}
+		}
+		w.config.Env.Ask = func(_ context.Context, q tool.Question) (tool.Answer, error) {
+			return tool.Answer{Action: "accept", Text: "Go on."}, nil
+		}
+		w.says(asks(callsTo("change", 9)...), asks(calls("ask_user", `{}`)), asks(callsTo("change", 9)...), says("done"))
+		w.ended(w.do(), activity.Goal)
+	})
+}
+
 // TestSEC82RefusalsOfEveryKind: ten refusals in a row are enough, whatever was
 // asked; who says why they refuse is at work with the model.
 func TestSEC82RefusalsOfEveryKind(t *testing.T) {
