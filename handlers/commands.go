@@ -49,7 +49,7 @@ func (h *Handlers) executeCommand(ctx context.Context, s *workspace.Snapshot,
 	case wire.CommandList:
 		return h.commandList(ctx)
 	case wire.CommandCancel:
-		return h.commandCancel(p)
+		return h.commandCancel(ctx, p)
 	case wire.CommandSessions:
 		return h.commandSessions(ctx)
 	case wire.CommandUndoLast:
@@ -276,13 +276,13 @@ func (h *Handlers) commandList(ctx context.Context) (any, error) {
 
 // commandCancel takes [run?]; without one it cancels all that goes on.
 // Cancelled is false where nothing went on.
-func (h *Handlers) commandCancel(p *protocol.ExecuteCommandParams) (any, error) {
+func (h *Handlers) commandCancel(ctx context.Context, p *protocol.ExecuteCommandParams) (any, error) {
 	run, err := textArgument(p, 0)
 	if err != nil {
 		return nil, invalidArguments(err)
 	}
 	if run != "" {
-		return &wire.CancelResult{Cancelled: h.daemon.Agents.Cancel(run, "")}, nil
+		return h.cancel(ctx, struct{}{}, &wire.CancelParams{Run: run})
 	}
 	result := &wire.CancelResult{}
 	for _, live := range h.daemon.Agents.Live() {

@@ -16,6 +16,7 @@ import (
 	"github.com/agentls/agentls/agents/activity"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/wire"
 )
 
 // TestTranscriptOfTheDefaultSession: when another daemon has main, what is
@@ -88,5 +89,34 @@ func TestWhatAPersonCancelledIsNoErrorToThem(t *testing.T) {
 	}
 	if got := <-c.told; got != "another" {
 		t.Errorf("told %q", got)
+	}
+}
+
+// TestCancelCommandAnswersAsTheRequest: of a run that another window has it does not say that
+// there was nothing to cancel.
+func TestCancelCommandAnswersAsTheRequest(t *testing.T) {
+	dir := t.TempDir()
+	store := func(owner string) *session.Store {
+		return session.New(session.Config{Dir: dir, Folder: "/w", Owner: owner, Now: time.Now})
+	}
+	first, second := store("another daemon"), store("this daemon")
+	s, err := first.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := s.Log.Append(activity.Origin{Run: "theirs", Agent: "main"}, activity.RunStarted{}, 0)
+	if err := s.Log.Commit(t.Context(), seq); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, nil)
+	c.h.daemon.Agents = agents.NewService(t.Context(), agents.Config{Sessions: second, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	_, asked := c.h.cancel(t.Context(), struct{}{}, &wire.CancelParams{Run: "theirs"})
+	result, err := c.h.executeCommand(t.Context(), c.h.Workspace.Snapshot(),
+		&protocol.ExecuteCommandParams{Command: wire.CommandCancel, Arguments: []protocol.LSPAny{protocol.LSPAny(`"theirs"`)}})
+	if reason, _ := fault.ReasonOf(asked); reason != fault.Busy || err == nil || err.Error() != asked.Error() {
+		t.Errorf("%v, %v, want %v", result, err, asked)
+	}
+	if err := errors.Join(c.h.daemon.Agents.Close(), first.Close()); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/agentls/agentls/agents/definition"
 	"github.com/agentls/agentls/agents/exchange"
@@ -114,7 +115,9 @@ func agentsToExport(catalog *registry.Snapshot, p *wire.ExportParams, folder str
 			return nil, fault.New(fault.NotFound, op, "there is no %s agent %s", scope, name).
 				Because(fault.UnknownAgent, "suggestions", []string{})
 		}
-		list = append(list, e.Definition)
+		if !slices.Contains(list, e.Definition) { // named twice
+			list = append(list, e.Definition)
+		}
 	}
 	return list, nil
 }
@@ -182,6 +185,10 @@ func (ex *exports) file(ctx context.Context, d *definition.Definition, r *wire.E
 	ex.written[path] = d.Name
 	if canonical, err := workspace.Canonical(path); err == nil && canonical == d.Path {
 		return fault.New(fault.Invalid, op, "%s is the agent itself; write to another folder",
+			relativeTo(ex.s, path))
+	}
+	if doc, open := ex.s.DocumentAt(path); open && doc.Dirty() {
+		return fault.New(fault.Denied, op, "%s has unsaved changes in the editor; save or close it first",
 			relativeTo(ex.s, path))
 	}
 	r.Written, _, err = writeExact(ctx, ex.disk, name, made.Data, ex.Force, false,

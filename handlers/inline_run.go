@@ -69,10 +69,11 @@ func (h *Handlers) commandRunInline(ctx context.Context, s *workspace.Snapshot,
 		return nil, err
 	}
 	switch {
+	// Only a run that reached its goal has an answer to insert.
+	case result.Reason != activity.Goal || strings.TrimSpace(result.Text) == "":
 	case want == language.AnswerBeside && why != "":
 		h.tell(infoMessage, fmt.Sprintf("The answer of %s is not put into the document: %s", result.Agent, why))
-	// Only a run that reached its goal has an answer to insert.
-	case want != language.AnswerBeside && result.Reason == activity.Goal && strings.TrimSpace(result.Text) != "":
+	case want != language.AnswerBeside:
 		if h.answered(ctx, call, want, result) {
 			if why != "" {
 				h.tell(infoMessage, fmt.Sprintf("The answer of %s is a comment below the line: %s", result.Agent, why))
