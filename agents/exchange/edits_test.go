@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -178,5 +180,28 @@ func TestReturnsAsAnAgent(t *testing.T) {
 		if err != nil || out.File != want {
 			t.Errorf("%s: %v %+v, want %s", kept, err, out, want)
 		}
+	}
+}
+
+// TestManyKeysReturn: an original of many keys is read once, and not for each of them (27 s for 11 KB).
+func TestManyKeysReturn(t *testing.T) {
+	var front strings.Builder
+	for i := range 1400 {
+		fmt.Fprintf(&front, "k%d: v\n", i)
+	}
+	text := "---\nname: one\ndescription: d\n" + front.String() + "---\nx\n"
+	im, err := Import("one.md", []byte(text), Options{From: definition.Claude})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	out, err := Export("one.md", im.Text, definition.Claude, Options{From: definition.Agentls})
+	runtime.ReadMemStats(&after)
+	if err != nil || string(out.Data) != text {
+		t.Errorf("it does not return as it was: %v", err)
+	}
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 512 {
+		t.Errorf("it takes %d MiB", mib)
 	}
 }

@@ -54,6 +54,11 @@ func Export(path string, text []byte, to definition.Dialect, o Options) (*Export
 		return nil, fault.New(fault.Invalid, "exchange.export", "the front-matter of %s cannot be read", base(path))
 	}
 	x := &exporter{Definition: d, tree: t, to: to, kept: originalOf(t), loss: loss}
+	if x.kept != nil {
+		if t, ok := definition.ReadTree("", x.kept.original("")); ok {
+			x.came = t.Root
+		}
+	}
 	if err := x.write(); err != nil {
 		return nil, err
 	}
@@ -65,7 +70,8 @@ type exporter struct {
 	*definition.Definition
 	tree *definition.Tree
 	to   definition.Dialect
-	kept *original // nil for an agent that was not imported
+	kept *original         // nil for an agent that was not imported
+	came *definition.Value // the front-matter of kept, nil where there is none or it cannot be read
 
 	// The front-matter that is made, without what only the original has.
 	out entries
@@ -330,16 +336,7 @@ func (x *exporter) sameKeys(d *definition.Definition) map[string]bool {
 }
 
 // original returns a key's value in the file that the agent came from, or nil.
-func (x *exporter) original(key string) *definition.Value {
-	if x.kept == nil {
-		return nil
-	}
-	t, ok := definition.ReadTree("", x.kept.original(""))
-	if !ok {
-		return nil
-	}
-	return t.Root.Get(key)
-}
+func (x *exporter) original(key string) *definition.Value { return x.came.Get(key) }
 
 // same reports whether two numbers that need not be there are the same.
 func same[T int | float64](a, b *T) bool { return a == b || (a != nil && b != nil && *a == *b) }
