@@ -199,15 +199,16 @@ type tail struct {
 	id, system string
 	tools      []model.Declaration
 	options    model.Options
+	entry      model.Entry // what the table said of the model, which settings may change
 	wire       []byte
 }
 
 // tail returns what follows the contents of a request, if a request was like it
-// in all but the messages. It must not be modified.
-func (c *cache) tail(req *model.Request) ([]byte, bool) {
+// in all but the messages, and its model too. It must not be modified.
+func (c *cache) tail(req *model.Request, e model.Entry) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.tails, func(t *tail) bool { return t.is(req) })
+	i := slices.IndexFunc(c.tails, func(t *tail) bool { return t.is(req, e) })
 	if i < 0 {
 		return nil, false
 	}
@@ -218,8 +219,8 @@ func (c *cache) tail(req *model.Request) ([]byte, bool) {
 
 // keepTail keeps what follows the contents of a request. wire must not be modified any
 // more.
-func (c *cache) keepTail(req *model.Request, wire []byte) {
-	t := &tail{req.Model, req.System, slices.Clone(req.Tools), keepOptions(req.Options), wire}
+func (c *cache) keepTail(req *model.Request, e model.Entry, wire []byte) {
+	t := &tail{req.Model, req.System, slices.Clone(req.Tools), keepOptions(req.Options), e, wire}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tails = dropOld(append(c.tails, t), maxTail, maxTails)
@@ -228,10 +229,9 @@ func (c *cache) keepTail(req *model.Request, wire []byte) {
 // size returns roughly what a tail holds in memory, in bytes.
 func (t *tail) size() int { return 2*len(t.wire) + 512 }
 
-// is reports whether a request is like that of the tail: the model's entry
-// follows from its id.
-func (t *tail) is(req *model.Request) bool {
-	return t.id == req.Model && t.system == req.System && sameOptions(t.options, req.Options) &&
+// is reports whether a request is like that of the tail.
+func (t *tail) is(req *model.Request, e model.Entry) bool {
+	return t.id == req.Model && t.system == req.System && sameOptions(t.options, req.Options) && sameEntry(t.entry, e) &&
 		slices.EqualFunc(t.tools, req.Tools, func(a, b model.Declaration) bool {
 			return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
 		})
@@ -244,6 +244,12 @@ func sameOptions(a, b model.Options) bool {
 		same(a.TopP, b.TopP, func(a, b *float64) bool { return *a == *b }) &&
 		same(a.ThinkingBudget, b.ThinkingBudget, func(a, b *int) bool { return *a == *b }) &&
 		a.ThinkingLevel == b.ThinkingLevel && a.MaxOutput == b.MaxOutput && a.Search == b.Search
+}
+
+// sameEntry compares what [configure] reads of an entry.
+func sameEntry(a, b model.Entry) bool {
+	return a.Sampling == b.Sampling && a.Thinking == b.Thinking && slices.Equal(a.Levels, b.Levels) &&
+		a.MinBudget == b.MinBudget && a.MaxBudget == b.MaxBudget
 }
 
 // keepOptions copies what options point to.

@@ -239,12 +239,12 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d conversations", len(c.histories))
 	}
 	for i := range 2 * maxTails {
-		c.keepTail(&model.Request{System: fmt.Sprint(i)}, make([]byte, maxTail/20))
+		c.keepTail(&model.Request{System: fmt.Sprint(i)}, model.Entry{}, make([]byte, maxTail/20))
 	}
 	if n := len(c.tails); n == 0 || n*maxTail/10 > maxTail {
 		t.Errorf("%d tails", n)
 	}
-	if _, ok := c.tail(&model.Request{System: "0"}); ok {
+	if _, ok := c.tail(&model.Request{System: "0"}, model.Entry{}); ok {
 		t.Error("the oldest tail is there")
 	}
 }
@@ -256,9 +256,10 @@ func TestCachedTailIsOfTheSameRequest(t *testing.T) {
 		return &model.Request{Model: "m", System: "s", Tools: []model.Declaration{{Name: "f", Description: "d", Parameters: json.RawMessage(`{}`)}},
 			Options: model.Options{Temperature: &half, TopP: &half, ThinkingBudget: &few, ThinkingLevel: "low", MaxOutput: 1}}
 	}
+	entry := model.Entry{Thinking: model.Budget, Levels: []string{"low"}, MinBudget: 1, MaxBudget: 2, Sampling: true}
 	var c cache
-	c.keepTail(base(), []byte("tail"))
-	if got, ok := c.tail(base()); !ok || string(got) != "tail" {
+	c.keepTail(base(), entry, []byte("tail"))
+	if got, ok := c.tail(base(), entry); !ok || string(got) != "tail" {
 		t.Errorf("%q, %v", got, ok)
 	}
 	for name, change := range map[string]func(*model.Request){
@@ -276,12 +277,25 @@ func TestCachedTailIsOfTheSameRequest(t *testing.T) {
 	} {
 		r := base()
 		change(r)
-		if _, ok := c.tail(r); ok {
+		if _, ok := c.tail(r, entry); ok {
 			t.Errorf("%s: another request's tail", name)
 		}
 	}
+	for name, change := range map[string]func(*model.Entry){
+		"thinking":   func(e *model.Entry) { e.Thinking = model.Level },
+		"levels":     func(e *model.Entry) { e.Levels = nil },
+		"min budget": func(e *model.Entry) { e.MinBudget = 0 },
+		"max budget": func(e *model.Entry) { e.MaxBudget = 3 },
+		"sampling":   func(e *model.Entry) { e.Sampling = false },
+	} {
+		e := entry
+		change(&e)
+		if _, ok := c.tail(base(), e); ok {
+			t.Errorf("%s: the tail of what the table said before", name)
+		}
+	}
 	half = 1
-	if _, ok := c.tail(base()); ok {
+	if _, ok := c.tail(base(), entry); ok {
 		t.Error("a tail of what an option was")
 	}
 }

@@ -363,7 +363,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 	if err != nil {
 		return nil, &model.Error{Class: model.Fatal, Message: c.clean(err.Error()), Err: err}
 	}
-	tail, cached := c.cache.tail(req)
+	tail, cached := c.cache.tail(req, entry)
 	// genai would go on asking by itself, and no run would count those requests.
 	config := &genai.GenerateContentConfig{AutomaticContinuation: new(false)}
 	if !cached {
@@ -387,7 +387,7 @@ func (g *generation) run(ctx context.Context, req *model.Request) (*model.Answer
 	config.HTTPOptions = &genai.HTTPOptions{ExtrasRequestProvider: func(rest map[string]any) map[string]any {
 		if !cached {
 			if tail, g.call.bodyErr = tailOf(rest); g.call.bodyErr == nil {
-				c.cache.keepTail(req, tail)
+				c.cache.keepTail(req, entry, tail)
 			}
 		}
 		g.call.body = compose(contents, tail)

@@ -77,6 +77,26 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestATableThatChanged: a request is written by what the settings say of the model now.
+func TestATableThatChanged(t *testing.T) {
+	script, err := modelserver.Parse("< ok\n\n< ok\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := modelserver.New(modelserver.Config{Script: script})
+	table := model.NewTable(nil, model.Entry{ID: "mine", Thinking: model.Budget})
+	c := client(t, gemini.Config{Transport: modelserver.Transport(server), Table: table})
+	for i, want := range []string{`"thinkingBudget":1024`, `"thinkingLevel":"LOW"`} {
+		if _, _, _, err := listen(t, c, &model.Request{Model: "mine", Messages: hello().Messages, Options: model.Options{ThinkingLevel: "low"}}); err != nil {
+			t.Fatal(err)
+		}
+		if body := string(server.Requests()[i].Body); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", want, body)
+		}
+		table.Set(model.Entry{ID: "mine", Thinking: model.Level})
+	}
+}
+
 func TestSpec36Conversation(t *testing.T) {
 	raw := json.RawMessage(`{"role":"model","parts":[{"thought":true,"text":"hm","x":1},{"functionCall":{"name":"f","args":{"b":1,"a":2.50}},"thoughtSignature":"a+b/"},{"functionCall":{"id":"p2","name":"g","args":{}}}]}`)
 	result := func(id, name, content string, failed bool) model.Part {
