@@ -65,13 +65,22 @@ func (s *Service) checkModels(def *definition.Definition, folder, asked string, 
 			if n.Kind != graph.Agent && n.Kind != graph.Graph {
 				continue
 			}
-			if entry, err := s.Agents().Lookup(folder, n.Of); err == nil && !seen[entry.Definition.Name] {
-				seen[entry.Definition.Name] = true
-				open = append(open, entry.Definition)
+			if of, err := s.agentOf(n, folder, set); err == nil && !seen[of.Name] {
+				seen[of.Name] = true
+				open = append(open, of)
 			}
 		}
 	}
 	return nil
+}
+
+// agentOf returns the agent that a node runs, as the settings have it.
+func (s *Service) agentOf(node graph.Node, folder string, set *Settings) (*definition.Definition, error) {
+	entry, err := s.Agents().Lookup(folder, node.Of)
+	if err != nil {
+		return nil, err
+	}
+	return override(entry.Definition, set.Overrides[entry.Definition.Name]).Definition, nil
 }
 
 // graphOf returns what a run of an agent with a graph goes through, nil for another. get
@@ -105,8 +114,8 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 	g.Delegate = func(ctx context.Context, call string, node graph.Node, input any, before string) run.Given {
 		asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
 		object, named := input.(map[string]any)
-		entry, err := s.Agents().Lookup(r.folder, node.Of)
-		if err == nil && (entry.Definition.Model == "" || entry.Definition.Model == "inherit") {
+		of, err := s.agentOf(node, r.folder, s.Settings(r.folder))
+		if err == nil && (of.Model == "" || of.Model == "inherit") {
 			asked.Model = p.Model // what the person asked for
 		}
 		switch {
@@ -118,7 +127,7 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 			if before != "" {
 				asked.Input = append(asked.Input, activity.ContentBlock{Type: "text", Text: before})
 			}
-		case named && err == nil && entry.Definition.Inputs != nil:
+		case named && err == nil && of.Inputs != nil:
 			asked.Inputs = encode(object)
 		default:
 			asked.Input = []activity.ContentBlock{{Type: "text", Text: graph.Text(input)}}

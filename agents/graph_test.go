@@ -17,6 +17,7 @@ import (
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/agents/session"
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // analysis is a graph with everything: a condition, a person, a tool, two branches side
@@ -296,5 +297,33 @@ func TestREL103GraphResumesAtEveryEvent(t *testing.T) {
 	}
 	if resumed < len(lines)-6 {
 		t.Errorf("%d of %d were resumed", resumed, len(lines))
+	}
+}
+
+// TestNodesRunByTheSettings: the agents of nodes have the models that the settings give
+// them, also where the file's is not to be had, and before the one that the person names.
+func TestNodesRunByTheSettings(t *testing.T) {
+	tm := newCrew(t, map[string]string{
+		"flow": "graph: {entry: a, nodes: [{name: a, agent: one}, {name: b, agent: two}], edges: [{from: a, to: b}, {from: b, to: END}]}",
+		"one":  "model: elsewhere/sonnet",
+		"two":  "",
+	})
+	tm.rules.Overrides = map[string][]settings.Raw{"one": {mine(`{"model": "first"}`)}, "two": {mine(`{"model": "second"}`)}}
+	tm.says = func(_ context.Context, agent string, _ int, _ *model.Request) model.Answer { return completes(agent) }
+	s := tm.service()
+	s.Provider = func(id string) (model.Model, *model.Retries, error) {
+		if strings.HasPrefix(id, "elsewhere/") {
+			return nil, nil, fmt.Errorf("no provider is configured for %s", id)
+		}
+		return tm, nil, nil
+	}
+	live, err := s.Start(t.Context(), Start{Agent: "flow", Model: "asked", Frontend: at{tm.site, tm}, Client: t.Context(),
+		Input: []activity.ContentBlock{{Type: "text", Text: "go"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-live.Done()
+	if got := live.Result(); got.Reason != activity.Goal || tm.requests["one"][0].Model != "first" || tm.requests["two"][0].Model != "second" {
+		t.Errorf("%+v, %+v", got, tm.requests)
 	}
 }
