@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -152,7 +153,7 @@ func (s *Service) Resolve(def *definition.Definition) string {
 // nameOf returns the name of the model of an agent as the settings have it.
 // It is an alias or an id, or model.Auto.
 func (s *Service) nameOf(def *definition.Definition) string {
-	settings := s.Settings(def.Folder)
+	settings := s.Settings(cmp.Or(def.Folder, s.homeOf(def)))
 	agent := override(def, settings.Overrides[def.Name])
 	return s.ModelOf(agent.Definition, "", settings)
 }
@@ -160,9 +161,9 @@ func (s *Service) nameOf(def *definition.Definition) string {
 // ToolsOf returns the tools that an agent is offered, by name. They are those of a run
 // that a person starts; MCP servers are told as they were last seen.
 func (s *Service) ToolsOf(def *definition.Definition) []tool.Tool {
-	settings := s.Settings(def.Folder)
-	agent := override(def, settings.Overrides[def.Name])
 	folder := s.homeOf(def)
+	settings := s.Settings(folder)
+	agent := override(def, settings.Overrides[def.Name])
 	all := slices.Concat(s.toolsFor(agent.Definition, folder, settings), s.toolsOf(agent.Definition, folder))
 	return tool.NewSet(s.setConfig(&agent, all, settings)).List()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentls/agentls/agents/model"
 	"github.com/agentls/agentls/internal/fault"
+	"github.com/agentls/agentls/internal/settings"
 )
 
 // named is a model that tells its name.
@@ -56,5 +57,30 @@ func TestREL70MendedCredentials(t *testing.T) {
 		if errors.As(err, &e); who != c.who || (err == nil) != (c.err == nil) || (err != nil && (e == nil || e.Class != c.class || e.Message != c.says)) {
 			t.Errorf("%q answers, %v", who, err)
 		}
+	}
+}
+
+// TestListedAsItRuns: an agent of the person's own is listed with the model and the tools
+// that its runs have: by the settings of the workspace.
+func TestListedAsItRuns(t *testing.T) {
+	tm := newCrew(t, map[string]string{"one": ""})
+	s := tm.service()
+	s.Settings = func(folder string) *Settings {
+		set := &Settings{}
+		if folder == tm.site.folder {
+			set.Model.Name = "workspace-model"
+			set.Overrides = map[string][]settings.Raw{"one": {theirs(`{"tools": {"allow": ["ls"]}}`)}}
+		}
+		return set
+	}
+	entry, err := s.Agents().Lookup("", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Resolve(entry.Definition); got != "workspace-model" {
+		t.Errorf("the model is %s", got)
+	}
+	if tools := s.ToolsOf(entry.Definition); len(tools) != 1 {
+		t.Errorf("%d tools", len(tools))
 	}
 }
