@@ -47,7 +47,7 @@ func authored(t *testing.T, files map[string]string) (*Handlers, func(name strin
 		t.Fatal(err)
 	}
 	h.Catalog = func(context.Context) (*registry.Snapshot, error) { return catalog, nil }
-	h.daemon.Agents = &agents.Service{Config: agents.Config{Settings: func(string) *agents.Settings { return &agents.Settings{} }, Table: model.NewTable(time.Now)}}
+	h.daemon.Agents = &agents.Service{Config: agents.Config{Folders: func() []string { return nil }, Settings: func(string) *agents.Settings { return &agents.Settings{} }, Table: model.NewTable(time.Now)}}
 	yes := true
 	h.client.Workspace = &protocol.WorkspaceClientCapabilities{WorkspaceEdit: &protocol.WorkspaceEditClientCapabilities{DocumentChanges: &yes}}
 	h.client.TextDocument = &protocol.TextDocumentClientCapabilities{CodeAction: &protocol.CodeActionClientCapabilities{}}
