@@ -15,11 +15,17 @@ var searching = []string{"glob", "grep", "ls", "read_many_files"}
 // maxAlternatives is how many patterns the braces of one may stand for.
 const maxAlternatives = 256
 
-// words returns the words of a command that may be paths.
+// words returns the words of a command that may be paths, each once: behind a wrapper
+// each word begins a command of its own, so a long one stands in hundreds of them.
 func (p *Plan) words() []string {
 	var all []string
+	known := make(map[string]bool)
 	for _, words := range p.Commands {
 		for _, word := range words {
+			if known[word] {
+				continue
+			}
+			known[word] = true
 			if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 				word = value
 			}
@@ -112,22 +118,31 @@ func elementsOf(at string) []string {
 
 // matchElements compares element by element; ** stands for any number. With
 // below a pattern that is used up has matched.
+// Where an element does not fit, only the last ** takes one more: what the ones before it
+// took need not change, so the time grows with the pattern times the path.
 func matchElements(pattern, at []string, below bool) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for n := range len(at) + 1 {
-				if matchElements(pattern[1:], at[n:], below) {
-					return true
-				}
-			}
+	next, i := 0, 0
+	last, taken := -1, 0 // the last **, and up to where it reaches
+	for i < len(at) {
+		switch {
+		case next == len(pattern) && below:
+			return true
+		case next < len(pattern) && pattern[next] == "**":
+			last, taken = next, i
+			next++
+		case next < len(pattern) && matchElement(pattern[next], at[i]):
+			next, i = next+1, i+1
+		case last >= 0:
+			taken++
+			next, i = last+1, taken
+		default:
 			return false
 		}
-		if len(at) == 0 || !matchElement(pattern[0], at[0]) {
-			return false
-		}
-		pattern, at = pattern[1:], at[1:]
 	}
-	return below || len(at) == 0
+	for next < len(pattern) && pattern[next] == "**" {
+		next++
+	}
+	return next == len(pattern)
 }
 
 // mayMatchBelow reports whether a pattern may match something in a folder.

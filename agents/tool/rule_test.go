@@ -2,9 +2,11 @@ package tool_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/agentls/agentls/agents/tool"
+	"github.com/agentls/agentls/agents/tool/command"
 	"github.com/agentls/agentls/internal/sandbox"
 )
 
@@ -199,5 +201,43 @@ func TestSEC107WhatIsReadInStrangeFoldersTaints(t *testing.T) {
 		if err != nil || r.Taint != want {
 			t.Errorf("%s: %v, %v", path, r, err)
 		}
+	}
+}
+
+// TestARuleOfManyWildcardsIsNoSlower: the time does not double with each ** of a
+// pattern, however deep the path is that a model names.
+func TestARuleOfManyWildcardsIsNoSlower(t *testing.T) {
+	pattern, path := strings.Repeat("**/a/", 12), "/w"+strings.Repeat("/a", 60)
+	for _, c := range []struct {
+		rule, path     string
+		denies, allows bool
+	}{
+		{pattern + "b", path, false, false},
+		{pattern + "b", path + "/b", true, true},
+		{pattern + "b", path + "/b/c", true, false},
+		{pattern + "**", path, true, true},
+		{"**/a/b/**/c", "/w/a/x/a/b/a/b/c", true, true},
+	} {
+		r, err := tool.ParseRule("write_file("+c.rule+")", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &tool.Plan{Tool: "write_file", Writes: []string{c.path}}
+		if denies, allows := r.Denies(p, "/w"), r.Allows(p, nil, "/w"); denies != c.denies || allows != c.allows {
+			t.Errorf("%s of %s: denies %v, allows %v", c.rule, c.path, denies, allows)
+		}
+	}
+}
+
+// TestWordsBehindWrappersAreLookedAtOnce: a long command of wrappers has each word in
+// hundreds of commands, and a rule for paths took seconds for it.
+func TestWordsBehindWrappersAreLookedAtOnce(t *testing.T) {
+	a, err := command.Analyze(strings.Repeat("env "+strings.Repeat("a ", 200)+"--in=b\n", 100), command.Config{Dir: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &tool.Plan{Tool: "bash", Commands: a.Commands, Preview: tool.Preview{Cwd: "/w"}}
+	if got := strings.Join(tool.WordsOf(p), " "); got != "/w/env /w/a /w/b" {
+		t.Errorf("%d commands: %.200s", len(a.Commands), got)
 	}
 }

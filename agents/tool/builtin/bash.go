@@ -148,7 +148,10 @@ func paths(dir string, commands [][]string) (words, all []string) {
 			if _, value, ok := strings.Cut(word, "="); ok {
 				word = value
 			}
-			if word == "" || word[0] == '-' || slices.Contains(words, word) || len(words) == maxPaths {
+			if len(words) == maxPaths {
+				return words, all
+			}
+			if word == "" || word[0] == '-' || slices.Contains(words, word) {
 				continue
 			}
 			path := filepath.FromSlash(word)

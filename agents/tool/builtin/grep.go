@@ -173,6 +173,8 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 		return nil, context.Cause(ctx)
 	}
 	found = q.overlay(found)
+	// One file or document may have as many as are taken of all.
+	partial = partial || slices.ContainsFunc(found, func(h hits) bool { return h.count() >= maxHits })
 	return q.report(found, args, partial), nil
 }
 

@@ -147,9 +147,12 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	}
 	err = cmd.Wait()
 	// 2 is an error, as of an expression that Rust refuses. With matches it is a file that
-	// could not be read, and the matches count.
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 2 && len(c.files) == 0 {
-		return nil, false, errEngine
+	// could not be read, and the matches count. One that crashed did not see everything.
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		code := exit.ExitCode()
+		if crashed := code < 0 || code > 2; crashed || (code == 2 && len(c.files) == 0) {
+			return nil, false, errEngine
+		}
 	}
 	found := make([]hits, 0, len(c.files))
 	for _, h := range c.files {

@@ -153,7 +153,7 @@ func decode(data []byte) (string, bool) {
 
 // match returns the lines of a text that match, with their neighbours.
 // A text of one line feed after the other has no last empty line. It stops
-// where there are more than three times the matches that are taken.
+// at maxHits matches, however many lines stand around them.
 func (q *query) match(text string) []line {
 	if !q.needs.in(text) {
 		return nil
@@ -163,6 +163,7 @@ func (q *query) match(text string) []line {
 	number := 1  // of the line at next
 	written := 0 // the last line in out
 	after := 0   // lines of context still to come
+	matched := 0
 	emit := func(n int, s string, hit bool) { out, written = append(out, line{n, s, hit}), n }
 	for next < len(text) {
 		if q.whole != nil && after == 0 {
@@ -198,11 +199,12 @@ func (q *query) match(text string) []line {
 			}
 			emit(number, s, true)
 			after = q.context
+			matched++
 		case after > 0:
 			emit(number, s, false)
 			after--
 		}
-		if len(out) > 3*maxHits {
+		if matched == maxHits {
 			return out
 		}
 		next, number = rest, number+1

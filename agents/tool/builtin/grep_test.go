@@ -169,6 +169,21 @@ func TestREL80BudgetsEndASearch(t *testing.T) {
 			t.Errorf("20,000 matches are not partial: %s", got)
 		}
 	}
+	// Lines of context are no matches, and one file may have more matches than are taken.
+	w.Put(t, "one", strings.Repeat("y\n"+strings.Repeat("\n", 49), 900))
+	w.Put(t, "many", strings.Repeat("z\n", 40_000))
+	with, without = both(t, w, "pattern", "y", "context", 20)
+	for _, got := range []string{with, without} {
+		if !strings.HasPrefix(got, "900 matches") || strings.Contains(got, "[partial: ") {
+			t.Errorf("900 matches with their context: %.40s", got)
+		}
+	}
+	with, without = both(t, w, "pattern", "z", "dir_path", "many")
+	for _, got := range []string{with, without} {
+		if !strings.Contains(got, "[partial: ") {
+			t.Errorf("40,000 matches of one file are not partial: %.40s", got)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, name := range []string{"grep", "glob"} {
@@ -182,6 +197,26 @@ func TestREL80BudgetsEndASearch(t *testing.T) {
 	defer os.Chmod(w.Path("d3"), 0o755)
 	if with, without := both(t, w, "pattern", "x", "dir_path", "."); with == "" || without == "" {
 		t.Error("a hole in the permissions ends the search")
+	}
+}
+
+// TestGrepWhereRipgrepDies: what it came to is not told as all there is.
+func TestGrepWhereRipgrepDies(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a.txt": "needle\n", "b.txt": "needle\n"})
+	for _, end := range []string{"kill -9 $$", "exit 134"} {
+		path := t.TempDir()
+		script := `#!/bin/sh
+printf '%s\n' '{"type":"begin","data":{"path":{"text":"./a.txt"}}}'
+printf '%s\n' '{"type":"match","data":{"path":{"text":"./a.txt"},"lines":{"text":"needle\n"},"line_number":1}}'
+` + end + "\n"
+		if err := os.WriteFile(filepath.Join(path, "rg"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		env := w.Env()
+		env.Environ = []string{"PATH=" + path}
+		if r := call(t, env, "grep", "pattern", "needle"); !strings.HasPrefix(r.Content, "2 matches") {
+			t.Errorf("%s: %s", end, r.Content)
+		}
 	}
 }
 

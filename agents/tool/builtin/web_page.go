@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -34,6 +35,10 @@ func pageText(data []byte, contentType string, u *dial.URL) (kind, text string, 
 	}
 	if len(data) == 0 {
 		return kind, "(empty)", nil
+	}
+	// Of a page that says nothing the library takes windows-1252 where its first KiB is ASCII.
+	if _, name, sure := charset.DetermineEncoding(data, contentType); !sure && name == "windows-1252" && utf8.Valid(data) {
+		contentType = kind + "; charset=utf-8"
 	}
 	reader, err := charset.NewReader(bytes.NewReader(data), contentType)
 	if err == nil {

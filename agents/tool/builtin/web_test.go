@@ -92,6 +92,28 @@ func TestWebFetchMakesPagesReadable(t *testing.T) {
 	}
 }
 
+// TestAPageThatSaysNoCharset is read as UTF-8 where all of it is, however late the first
+// letter comes that is not ASCII, and else as windows-1252.
+func TestAPageThatSaysNoCharset(t *testing.T) {
+	late := strings.Repeat("x", 2000)
+	for _, c := range []struct{ kind, body, want string }{
+		{"application/json", `{"a":"` + late + `ü"}`, `xü"}`},
+		{"text/html", "<p>" + late + "ü", "xü"},
+		{"text/plain", late + "\xfc", "xü"},
+		{"text/html", "<meta charset=iso-8859-1><p>" + late + "\xfc", "xü"},
+		{"text/html; charset=iso-8859-1", late + "\xc3\xbc", "xÃ¼"},
+		{"text/html", "<meta charset=iso-2022-jp><p>\x1b$B$\"\x1b(B", "あ"},
+	} {
+		s, env := web(t, func(w http.ResponseWriter, q *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			_, _ = io.WriteString(w, c.body)
+		})
+		if r, err := fetch(t, env, builtin.Web{}, s.URL); err != nil || !strings.HasSuffix(strings.TrimSpace(r.Content), c.want) {
+			t.Errorf("%s, %.50q: %v, %v", c.kind, c.body, r, err)
+		}
+	}
+}
+
 // TestSEC100FetchReachesNothingInside fetches what stands for this machine, by
 // every spelling, with a canary that listens there.
 func TestSEC100FetchReachesNothingInside(t *testing.T) {
