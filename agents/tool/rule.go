@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/agentls/agentls/agents/explanation"
 	"github.com/agentls/agentls/internal/dial"
 	"github.com/agentls/agentls/internal/sandbox"
@@ -83,7 +81,7 @@ func ParseRule(text string, canonical func(name string) (string, bool)) (Rule, e
 		return r.ofHosts(argument)
 	}
 	r.Path = filepath.ToSlash(argument)
-	if !doublestar.ValidatePattern(r.Path) || len(alternatives(r.Path)) > maxAlternatives {
+	if !ValidGlob(r.Path) {
 		return r, Errorf(CodeArgs, "%q holds a pattern that is none, or one of too many alternatives", text)
 	}
 	return r, nil

@@ -15,6 +15,12 @@ var searching = []string{"glob", "grep", "ls", "read_many_files"}
 // maxAlternatives is how many patterns the braces of one may stand for.
 const maxAlternatives = 256
 
+// ValidGlob reports whether a glob can be read, and stands for no more than 256 by its
+// braces: the time that it takes to match one name grows with that number.
+func ValidGlob(pattern string) bool {
+	return doublestar.ValidatePattern(pattern) && len(alternatives(pattern)) <= maxAlternatives
+}
+
 // words returns the words of a command that may be paths, each once: behind a wrapper
 // each word begins a command of its own, so a long one stands in hundreds of them.
 func (p *Plan) words() []string {

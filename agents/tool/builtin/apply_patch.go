@@ -303,24 +303,15 @@ func findHunk(lines []string, h *gitdiff.TextFragment) (int, error) {
 		}
 		return 0, nil
 	}
-	found, count := -1, 0
-	for at := 0; at+len(old) <= len(lines); at++ {
-		same := true
-		for i := 0; same && i < len(old); i++ {
-			same = strings.TrimRight(lines[at+i], "\r\n") == old[i]
-		}
-		if same {
-			found = at
-			count++
-		}
-	}
-	switch count {
+	trim := func(line string) string { return strings.TrimRight(line, "\r\n") }
+	switch found := sequences(lines, old, trim, true); len(found) {
 	case 1:
-		return found, nil
+		return found[0], nil
 	case 0:
 		return 0, errors.New("does not match: its context and removed lines do not stand in the file so. Read the file again")
+	default:
+		return 0, fmt.Errorf("matches at %d places. Give more lines of context", len(found))
 	}
-	return 0, fmt.Errorf("matches at %d places. Give more lines of context", count)
 }
 
 // doPatch makes all changes of a patch, or puts back those that it made.

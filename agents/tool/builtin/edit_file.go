@@ -206,13 +206,20 @@ func windows(lines, old []string) []int {
 	if blank {
 		return nil
 	}
+	return sequences(lines, old, strings.TrimSpace, false)
+}
+
+// sequences returns where the lines of old stand in lines one after the other, in ascending
+// order. trim takes off what does not count of a line. Places overlap only where
+// overlapping says so.
+func sequences(lines, old []string, trim func(string) string, overlapping bool) []int {
 	// Lines become numbers, those that are not in old -1, and then one pass finds
 	// all (Knuth, Morris and Pratt): back[k] is how many lines of old are both the
 	// beginning and the end of its first k+1.
 	numbers := make(map[string]int, len(old))
 	wanted := make([]int, len(old))
 	for k, l := range old {
-		l = strings.TrimSpace(l)
+		l = trim(l)
 		if _, known := numbers[l]; !known {
 			numbers[l] = k
 		}
@@ -231,7 +238,7 @@ func windows(lines, old []string) []int {
 	var found []int
 	n := 0
 	for i, l := range lines {
-		number, known := numbers[strings.TrimSpace(l)]
+		number, known := numbers[trim(l)]
 		if !known {
 			number = -1
 		}
@@ -241,10 +248,11 @@ func windows(lines, old []string) []int {
 		if number == wanted[n] {
 			n++
 		}
-		// A place that was found is left whole: n begins at 0, so that places do not overlap.
 		if n == len(old) {
 			found = append(found, i+1-n)
-			n = 0
+			if n = 0; overlapping {
+				n = back[len(old)-1]
+			}
 		}
 	}
 	return found

@@ -53,6 +53,24 @@ func TestEditFileTakesAsLongAsTheFile(t *testing.T) {
 	}
 }
 
+// TestAPatchTakesAsLongAsTheFile: so does a search for a hunk of lines that the file is
+// full of.
+func TestAPatchTakesAsLongAsTheFile(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a": strings.Repeat("\n", 2<<20) + "x\n"})
+	for hunk, code := range map[string]string{
+		strings.Repeat(" \n", 10_000) + "-y\n": tool.CodeFailed, strings.Repeat(" \n", 10_000) + "-x\n+y\n": "",
+	} {
+		began := tooltest.Spent()
+		_, err := tooltest.Run(t.Context(), named(t, "apply_patch"), w.Env(), args(t, "patch", "--- a/a\n+++ b/a\n@@ @@\n"+hunk))
+		if tooltest.Code(err) != code {
+			t.Errorf("%v, want %q", err, code)
+		}
+		if took := tooltest.Spent() - began; took > 5*time.Second {
+			t.Errorf("it takes %v", took)
+		}
+	}
+}
+
 // TestACorrectionChangesWhiteSpaceAndEscapingOnly: what a model makes of snippets
 // that do not occur in the file counts only if it says the same.
 func TestACorrectionChangesWhiteSpaceAndEscapingOnly(t *testing.T) {

@@ -152,6 +152,9 @@ func TestSEC61ListsQuoteOddNames(t *testing.T) {
 	if r := call(t, env, "ls", "ignore", []string{"*.txt", "-*"}); strings.Contains(r.Content, "b.txt") || strings.Contains(r.Content, "-rf") {
 		t.Errorf("ignored names are listed: %q", r.Content)
 	}
+	if r := call(t, env, "ls", "dir_path", "a", "ignore", []string{"*"}); r.Content != "Nothing in a but what ignore leaves out." {
+		t.Errorf("a folder of ignored names: %q", r.Content)
+	}
 	for _, tools := range []string{"glob", "grep"} {
 		pattern := map[string]string{"glob": "*", "grep": "x"}[tools]
 		if r := call(t, env, tools, "pattern", pattern); strings.Contains(r.Content, "new\nline") || !strings.Contains(r.Content, `"new\nline"`) {
@@ -318,9 +321,10 @@ func FuzzEditFileReplace(f *testing.F) {
 }
 
 func TestSEC17ProtectedWritesAskEachTime(t *testing.T) {
-	w := tooltest.New(t, map[string]string{"package.json": `{"name":"x","scripts":{"test":"t"}}`, "bad/package.json": "{"})
+	w := tooltest.New(t, map[string]string{"package.json": `{"name":"x","scripts":{"test":"t"}}`, "bad/package.json": "{", "soft.go": "so\u00adft"})
 	env := w.Env()
 	call(t, env, "read_file", "file_path", "package.json")
+	call(t, env, "read_file", "file_path", "soft.go")
 	call(t, env, "read_file", "file_path", "bad/package.json")
 	for _, c := range []struct {
 		path, content string
@@ -329,7 +333,7 @@ func TestSEC17ProtectedWritesAskEachTime(t *testing.T) {
 	}{
 		{".git/config", "x", tool.Protected, false}, {".gemini/agents/a.md", "x", tool.Protected, false}, {".GIT/hooks/pre-commit", "x", tool.Protected, false}, {"GEMINI.md", "x", tool.Protected, false}, {"sub/.envrc", "x", tool.Protected, false},
 		{"src/a.go", "x", tool.Low, true}, {"package.json", `{"name":"y","scripts":{"test":"t"}}`, tool.Low, true}, {"package.json", `{"name":"x","scripts":{"test":"evil"}}`, tool.High, false}, {"package.json", `{`, tool.High, false},
-		{"new/package.json", `{"scripts":{"postinstall":"x"}}`, tool.High, false}, {"bad/package.json", `{}`, tool.High, false}, {"a\u202eb.go", "x", tool.Medium, false}, {"src/b.go", "a\u202eb", tool.Medium, false}, {"src/c.go", "emoji ❤️ stays low", tool.Low, true},
+		{"new/package.json", `{"scripts":{"postinstall":"x"}}`, tool.High, false}, {"bad/package.json", `{}`, tool.High, false}, {"a\u202eb.go", "x", tool.Medium, false}, {"src/b.go", "a\u202eb", tool.Medium, false}, {"soft.go", "so\u00adft, softer", tool.Low, true}, {"soft.go", "so\u00adft \u202e", tool.Medium, false}, {"src/c.go", "emoji ❤️ stays low", tool.Low, true},
 	} {
 		p, err := named(t, "write_file").Plan(t.Context(), env, []byte(args(t, "file_path", c.path, "content", c.content)))
 		if err != nil || p.Risk != c.risk || (p.Shape != "") != c.remembered {

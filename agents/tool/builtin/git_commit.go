@@ -237,12 +237,12 @@ func (c *commitCall) look(ctx context.Context, env *tool.Env) (lines []string, e
 // describeState names the two letters of git status.
 func describeState(state string) string {
 	switch {
+	case strings.Contains(state, "U"), state == "AA", state == "DD":
+		return "conflict"
 	case state == "??" || strings.Contains(state, "A"):
 		return "new"
 	case strings.Contains(state, "D"):
 		return "deleted"
-	case strings.Contains(state, "U"):
-		return "conflict"
 	}
 	return "changed"
 }

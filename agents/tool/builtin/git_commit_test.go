@@ -135,6 +135,27 @@ func TestSEC51GitCommitLooksAgain(t *testing.T) {
 
 // TestGitCommitTakesWhatIsStaged: also a deletion, and without what was staged and
 // is gone again.
+// TestGitCommitSaysWhatConflicts: however both sides came to differ.
+func TestGitCommitSaysWhatConflicts(t *testing.T) {
+	w := newCommitted(t)
+	w.git("stash", "-q", "--include-untracked")
+	w.git("checkout", "-q", "-b", "theirs")
+	w.Put(t, "both.txt", "theirs\n")
+	w.mustRemove("gone.txt")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "theirs")
+	w.git("checkout", "-q", "-b", "ours", "HEAD~")
+	w.Put(t, "both.txt", "ours\n")
+	w.Put(t, "gone.txt", "ours\n")
+	w.git("add", "-A")
+	w.git("commit", "-q", "-m", "ours")
+	_ = exec.Command("git", "-C", w.Folder, "merge", "theirs").Run() // it conflicts
+	p := planOf(t, w.env, "git_commit", "message", "m", "paths", []string{"both.txt", "gone.txt"})
+	if notes := strings.Join(p.Preview.Notes, "; "); !strings.Contains(notes, "conflict both.txt") || !strings.Contains(notes, "conflict gone.txt") {
+		t.Error(notes)
+	}
+}
+
 func TestGitCommitTakesWhatIsStaged(t *testing.T) {
 	w := newCommitted(t)
 	w.mustRemove(".env")

@@ -48,8 +48,8 @@ func planGlob(_ context.Context, env *tool.Env, args globArgs) (*tool.Plan, erro
 		pattern, dirPath = rest, base
 	}
 	pattern = strings.TrimPrefix(pattern, "./")
-	if !doublestar.ValidatePattern(pattern) {
-		return nil, tool.Errorf(tool.CodeArgs, "/pattern: %q is no glob.", args.Pattern)
+	if !tool.ValidGlob(pattern) {
+		return nil, tool.Errorf(tool.CodeArgs, "/pattern: %q is no glob, or one of too many alternatives.", args.Pattern)
 	}
 	if slices.Contains(strings.Split(pattern, "/"), "..") {
 		return nil, tool.Errorf(tool.CodeOutside, "A pattern cannot lead upwards with ..; give the folder as dir_path.")

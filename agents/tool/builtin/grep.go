@@ -103,8 +103,8 @@ func planGrep(_ context.Context, env *tool.Env, args grepArgs) (*tool.Plan, erro
 	if _, err := compile(args.Pattern); err != nil {
 		return nil, err
 	}
-	if args.Include != "" && !doublestar.ValidatePattern(args.Include) {
-		return nil, tool.Errorf(tool.CodeArgs, "/include: %q is no glob.", args.Include)
+	if args.Include != "" && !tool.ValidGlob(args.Include) {
+		return nil, tool.Errorf(tool.CodeArgs, "/include: %q is no glob, or one of too many alternatives.", args.Include)
 	}
 	p, err := searchable(env, args.DirPath)
 	if err != nil {

@@ -147,6 +147,21 @@ func TestSEC126LongLinesAndLargeFiles(t *testing.T) {
 	refused(t, w.Env(), tool.CodeArgs, "grep", "pattern", "x", "include", "[")
 }
 
+// TestGlobsOfTooManyAlternatives are refused: the time to match one grows with their number.
+func TestGlobsOfTooManyAlternatives(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a.txt": "x\n"})
+	many := strings.Repeat("{*,*?}", 30) + "!"
+	refused(t, w.Env(), tool.CodeArgs, "glob", "pattern", many)
+	refused(t, w.Env(), tool.CodeArgs, "grep", "pattern", "x", "include", many)
+	refused(t, w.Env(), tool.CodeArgs, "ls", "ignore", []string{many})
+	refused(t, w.Env(), tool.CodeArgs, "ls", "ignore", []string{strings.Repeat("{a}", 1000)})
+	refused(t, w.Env(), tool.CodeArgs, "read_many_files", "include", []string{many})
+	refused(t, w.Env(), tool.CodeArgs, "read_many_files", "include", []string{"*"}, "exclude", []string{many})
+	if r := call(t, w.Env(), "glob", "pattern", "**/*.{ts,tsx,{t,m}{xt,d}}"); r.Content != "a.txt\n" {
+		t.Error(r.Content)
+	}
+}
+
 func TestGrepCountsWhatIsLeftOut(t *testing.T) {
 	w := tooltest.New(t, map[string]string{"a": strings.Repeat("x\n", 150), "b": strings.Repeat("x\n", 150)})
 	with, without := both(t, w, "pattern", "x")

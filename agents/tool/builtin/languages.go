@@ -252,8 +252,12 @@ func showFound(ctx context.Context, env *tool.Env, kind string, found []tool.Fou
 	slices.SortStableFunc(found, func(a, b tool.Found) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
-	// Several servers may report the same.
-	found = slices.Compact(found)
+	known := make(map[tool.Found]bool) // several servers may report the same
+	found = slices.DeleteFunc(found, func(f tool.Found) bool {
+		again := known[f]
+		known[f] = true
+		return again
+	})
 	files := readFiles{env, make(map[string]*readOnce)}
 	var b strings.Builder
 	taint := tool.Clean

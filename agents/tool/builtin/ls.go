@@ -28,7 +28,7 @@ func list() tool.Tool {
 	"type": "object",
 	"properties": {
 		"dir_path": {"type": "string", "description": "The folder, relative to the workspace folder or absolute inside it. Default: the workspace folder."},
-		"ignore": {"type": "array", "maxItems": 100, "items": {"type": "string", "minLength": 1}, "description": "Globs over names to leave out."}
+		"ignore": {"type": "array", "maxItems": 100, "items": {"type": "string", "minLength": 1, "maxLength": 1024}, "description": "Globs over names to leave out."}
 	},
 	"additionalProperties": false
 }`, folderAliases, planList)
@@ -62,8 +62,8 @@ func planList(_ context.Context, env *tool.Env, args lsArgs) (*tool.Plan, error)
 		return nil, tool.Errorf(tool.CodeFailed, "%s is no folder; read it with read_file.", tool.Name(p.Rel))
 	}
 	for _, g := range args.Ignore {
-		if !doublestar.ValidatePattern(g) {
-			return nil, tool.Errorf(tool.CodeArgs, "/ignore: %q is no glob.", g)
+		if !tool.ValidGlob(g) {
+			return nil, tool.Errorf(tool.CodeArgs, "/ignore: %q is no glob, or one of too many alternatives.", g)
 		}
 	}
 	return &tool.Plan{
@@ -86,6 +86,10 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		return nil, tool.Errorf(tool.CodeFailed, "%s cannot be listed: %v.", tool.Name(p.Rel), err)
 	}
 	defer dir.close()
+	nothing := tool.Name(p.Rel) + " is empty."
+	if len(entries) > 0 {
+		nothing = "Nothing in " + tool.Name(p.Rel) + " but what ignore leaves out."
+	}
 	// One folder is listed, so globs are compared with names.
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return slices.ContainsFunc(args.Ignore, func(g string) bool {
@@ -103,7 +107,7 @@ func doList(env *tool.Env, args lsArgs) (*tool.Result, error) {
 		return cmp.Compare(a.Name(), b.Name())
 	})
 	if len(entries) == 0 {
-		return &tool.Result{Content: fmt.Sprintf("%s is empty.", tool.Name(p.Rel))}, nil
+		return &tool.Result{Content: nothing}, nil
 	}
 	var b strings.Builder
 	for _, e := range entries[:min(len(entries), maxEntries)] {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentls/agentls/internal/fault"
 )
 
-// The limits of a record of long-term memory, in bytes.
+// The limits of a record of long-term memory, in characters; those of its metadata in bytes.
 const (
 	maxKey      = 200
 	maxContent  = 8 << 10
@@ -71,7 +71,7 @@ func planStore(_ context.Context, env *tool.Env, args storeArgs) (*tool.Plan, er
 		Shape: "records in " + place.Backend + " " + place.ID(), Covers: "records that are kept in " + whose,
 		Do: func(ctx context.Context, env *tool.Env) (*tool.Result, error) { return store(ctx, env, args) },
 	}
-	if tool.Suspicious(args.Key) || tool.Suspicious(args.Content) {
+	if tool.Suspicious(args.Key + args.Content + string(args.Metadata)) {
 		p.Risk, p.Shape, p.Covers = tool.Low.Raise(), "", ""
 		p.Why += "; it holds characters that are not seen"
 	}

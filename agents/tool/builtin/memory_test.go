@@ -54,6 +54,9 @@ func TestSEC134MemoryTools(t *testing.T) {
 		if !p.Lasts || p.Risk != tool.Low || p.Covers != "records that are kept in the memory of keeper" || r.Remembered == nil || r.Remembered.Key != "favourite colour" {
 			t.Errorf("%+v, %+v", p, r)
 		}
+		if p, _ = call(tool.Clean, "store_memory", `{"key":"k","content":"c","metadata":{"a":"b\u202e"}}`); p.Risk != tool.Medium || p.Shape != "" {
+			t.Errorf("metadata that is not seen: %+v", p)
+		}
 		call(tool.Web, "store_memory", `{"name":"favourite colour","value":"The favourite colour is green.","metadata":{"n":1}}`)
 		call(tool.Clean, "store_memory", `{"key":"editor","content":"Writes in Neovim with two windows."}`)
 		_, r = call(tool.Clean, "recall_memory", `{"query":"favourite colour","top_k":3}`)

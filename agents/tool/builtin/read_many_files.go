@@ -76,8 +76,8 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 	case err != nil && (!wild || at.Exists()):
 		return wish{}, err
 	}
-	if !doublestar.ValidatePattern(pattern) {
-		return wish{}, tool.Errorf(tool.CodeArgs, "/include/%d: %q is no glob.", i, text)
+	if !tool.ValidGlob(pattern) {
+		return wish{}, tool.Errorf(tool.CodeArgs, "/include/%d: %q is no glob, or one of too many alternatives.", i, text)
 	}
 	base, below := doublestar.SplitPattern(pattern)
 	if slices.Contains(strings.Split(below, "/"), "..") {
@@ -93,8 +93,8 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 // finds is left out there.
 func planMany(_ context.Context, env *tool.Env, args manyArgs) (*tool.Plan, error) {
 	for i, g := range args.Exclude {
-		if !doublestar.ValidatePattern(filepath.ToSlash(g)) {
-			return nil, tool.Errorf(tool.CodeArgs, "/exclude/%d: %q is no glob.", i, g)
+		if !tool.ValidGlob(filepath.ToSlash(g)) {
+			return nil, tool.Errorf(tool.CodeArgs, "/exclude/%d: %q is no glob, or one of too many alternatives.", i, g)
 		}
 	}
 	plan := &tool.Plan{

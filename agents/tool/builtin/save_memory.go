@@ -11,7 +11,7 @@ import (
 	"github.com/agentls/agentls/agents/tool"
 )
 
-// maxFact is how long a fact may be, in bytes.
+// maxFact is how long a fact may be, in characters.
 const maxFact = 1000
 
 // memoryFile is the file that facts are kept in, in the person's ~/.gemini and in a

@@ -243,8 +243,16 @@ func (c *change) judge(text string) verdict {
 func deceives(old, text string) bool {
 	// Line ends of Windows and form feeds are control characters that files have lawfully.
 	emoji := strings.NewReplacer("\ufe0e", "", "\ufe0f", "", "\u200d", "", "\r\n", "\n", "\f", "")
-	text = strings.TrimPrefix(text, "\ufeff")
-	return tool.Suspicious(emoji.Replace(text)) && !tool.Suspicious(emoji.Replace(strings.TrimPrefix(old, "\ufeff")))
+	lawful := func(text string) string { return emoji.Replace(strings.TrimPrefix(text, "\ufeff")) }
+	old, text = lawful(old), lawful(text)
+	if !tool.Suspicious(text) {
+		return false
+	}
+	had := make(map[rune]bool)
+	for _, r := range old {
+		had[r] = true
+	}
+	return strings.ContainsFunc(text, func(r rune) bool { return !had[r] && tool.Suspicious(string(r)) })
 }
 
 // scriptsChange reports whether a package.json runs something else after a
