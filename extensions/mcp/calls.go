@@ -101,10 +101,13 @@ func (c *connection) call(ctx context.Context, name string, args []byte, env *to
 	lines := make(chan string, 16) // who reads the server's output does not wait for who is told
 	c.progress[token] = func(line string) {
 		silent.Reset(t.silence)
-		select {
-		case lines <- line:
-		default: // one of many
+		if len(lines) == cap(lines) { // nobody else sends
+			select {
+			case <-lines: // one of many: the newest says how far the call is
+			default:
+			}
 		}
+		lines <- line
 	}
 	c.asking = append(c.asking, question)
 	c.mu.Unlock()

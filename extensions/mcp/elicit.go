@@ -289,7 +289,7 @@ func (c elicitor) askFor(a *asking, message, name string, p property, schema jso
 		if err == nil {
 			return "accept", value, nil
 		}
-		wrong = "\n\nThat answer does not fit: " + errorText(err)
+		wrong = "\n\nThat answer does not fit: " + strings.TrimPrefix(errorText(err), `The arguments do not fit the tool:\n`)
 	}
 	return "", nil, fmt.Errorf("no answer fits %s", name)
 }
@@ -348,9 +348,15 @@ func (p *property) read(text string) (any, error) {
 	case "boolean":
 		return strconv.ParseBool(text)
 	case "integer":
-		return strconv.ParseInt(text, 10, 64)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n, nil
+		}
+		return nil, fmt.Errorf("%q is no whole number", text)
 	case "number":
-		return strconv.ParseFloat(text, 64)
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n, nil
+		}
+		return nil, fmt.Errorf("%q is no number", text)
 	}
 	return text, nil
 }

@@ -37,6 +37,8 @@ func TestSEC88Questions(t *testing.T) {
 		{form(`"name"`, `"name":{"type":"string"}`), []string{"-"}, declined, ""},
 		{form(`"name"`, `"name":{"type":"string"}`), []string{"!"}, cancelled, ""},
 		{form(`"n"`, `"n":{"type":"integer"}`), []string{"a", "b", "c"}, declined, "no answer fits n"},
+		{form(`"n"`, `"n":{"type":"integer"}`), []string{"a", "1"}, fmt.Sprintf(accepted, `{"n":1}`), `That answer does not fit: "a" is no whole number`},
+		{form(`"n"`, `"n":{"type":"number","minimum":3}`), []string{"x1", "1", "3"}, fmt.Sprintf(accepted, `{"n":3}`), "That answer does not fit: /n: minimum: got 1, want 3"},
 		{form(`"n"`, `"n":{"type":"string","format":"password"}`), nil, declined, "asks for a secret (n)"},
 		{form(`"n"`, `"n":{"type":"string","description":"Your API key"}`), nil, declined, "asks for a secret (n)"},
 		{form(`"pin"`, `"pin":{"type":"string"}`), nil, declined, "asks for a secret (pin)"},

@@ -160,6 +160,7 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 	// Looked at with the lock that update and Stop take, so that a connection is either taken
 	// over and closed by them, or closed here.
 	replaced := e.server.Digest != s.Digest || e.stopped
+	told := e.state != Starting // update has said what became of it
 	if err == nil && !replaced {
 		e.conn, e.worked = conn, true
 		if e.title != conn.name || e.version != conn.version {
@@ -181,6 +182,9 @@ func (e *entry) attempt(s Server, delay time.Duration, done chan struct{}) {
 		e.set(Failed, errorText(err))
 	case replaced:
 		conn.close()
+		if !told {
+			e.set(Idle, "")
+		}
 	default:
 		e.set(Ready, "")
 		e.all.work.Go(func() { e.await(conn) })
@@ -348,20 +352,28 @@ func (e *entry) call(ctx context.Context, s Server, name string, args []byte, en
 	began := e.all.Now()
 	raw, err := conn.call(ctx, name, args, env)
 	took := e.all.Now().Sub(began)
+	e.record(took, err)
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// record counts a call that went so.
+func (e *entry) record(took time.Duration, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.calls++; err != nil {
 		e.errors++
-		return nil, err
+		return
 	}
 	// Only an answer shows that the server works: that it starts does not.
 	e.failures = 0
 	if len(e.took) < maxTook {
 		e.took = append(e.took, took)
 	} else {
-		e.took[e.calls%maxTook] = took
+		e.took[(e.calls-e.errors-1)%maxTook] = took
 	}
-	return raw, nil
 }
 
 // withdrawn returns why a tool that was offered is not called: it is gone, or is

@@ -160,8 +160,12 @@ func serve(fault string) {
 			case m.Params.Name == "env":
 				text(strings.Join(os.Environ(), "\n"))
 			case m.Params.Name == "slow":
-				for i := range 3 {
-					send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3,"message":"step"}}`, m.Params.Meta.Token, i+1)
+				steps := 3
+				if fault == "tells much" {
+					steps = 100
+				}
+				for i := range steps {
+					send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d,"message":"step"}}`, m.Params.Meta.Token, i+1, steps)
 				}
 				text("done")
 			default:

@@ -211,7 +211,8 @@ func (a *Servers) fetch(
 }
 
 // readPrompt returns the messages of a prompt, each as text.
-// Parts that are no text are replaced by a note. At most [maxParts] messages are read.
+// Parts that are no text are replaced by a note. At most [maxParts] messages are read, and the
+// rest is counted.
 func readPrompt(raw []byte) (string, error) {
 	var p struct {
 		Messages []struct {
@@ -247,7 +248,7 @@ func readPrompt(raw []byte) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("it is empty")
 	}
-	return strings.Join(parts, "\n\n"), nil
+	return strings.Join(leftOut(parts, len(p.Messages)), "\n\n"), nil
 }
 
 // readResource returns the texts of a resource.
@@ -258,6 +259,7 @@ func readResource(raw []byte) (string, error) {
 			URI      string `json:"uri"`
 			MimeType string `json:"mimeType"`
 			Text     string `json:"text"`
+			Blob     string `json:"blob"`
 		} `json:"contents"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -265,15 +267,19 @@ func readResource(raw []byte) (string, error) {
 	}
 	var parts []string
 	for _, c := range r.Contents[:min(len(r.Contents), maxParts)] {
-		if c.Text == "" && c.MimeType != "" && !strings.HasPrefix(c.MimeType, "text/") {
-			c.Text = fmt.Sprintf("[content of type %s is left out]", tool.Escape(c.MimeType))
+		if binary := c.MimeType != "" && !strings.HasPrefix(c.MimeType, "text/"); c.Text == "" && (binary || c.Blob != "") {
+			kind := "an unknown type"
+			if c.MimeType != "" {
+				kind = "type " + tool.Escape(c.MimeType)
+			}
+			c.Text = "[content of " + kind + " is left out]"
 		}
 		parts = append(parts, c.Text)
 	}
 	if len(parts) == 0 {
 		return "", errors.New("it is empty")
 	}
-	return strings.Join(parts, "\n\n"), nil
+	return strings.Join(leftOut(parts, len(r.Contents)), "\n\n"), nil
 }
 
 // named matches --name=value and --name="value with blanks".

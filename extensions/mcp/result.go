@@ -54,7 +54,7 @@ func readResult(raw []byte) (*tool.Result, error) {
 		return nil, fmt.Errorf("its result cannot be read: %w", err)
 	}
 	// A result may be a question in place of an answer; nobody is asked by it here.
-	if len(a.InputAsked) > 0 && string(a.InputAsked) != "{}" {
+	if !isNone(a.InputAsked) && string(a.InputAsked) != "{}" {
 		return nil, fmt.Errorf("it asks for input that it does not get here")
 	}
 	r := &tool.Result{Taint: tool.Foreign, Failed: a.IsError}
@@ -84,7 +84,7 @@ func readResult(raw []byte) (*tool.Result, error) {
 	}
 	for i, part := range a.Content {
 		if i == maxParts {
-			add(fmt.Sprintf("[%d more parts are left out]", len(a.Content)-i))
+			add("[" + tool.Count(len(a.Content)-i, "more part is", "more parts are") + " left out]")
 			break
 		}
 		switch part.Type {
@@ -109,7 +109,7 @@ func readResult(raw []byte) (*tool.Result, error) {
 	}
 	// Servers give structured content besides the same as text; it counts where there is no
 	// text.
-	if b.Len() == 0 && len(r.Media) == 0 && len(a.Structured) > 0 {
+	if b.Len() == 0 && len(r.Media) == 0 && !isNone(a.Structured) {
 		add(string(a.Structured))
 	}
 	if b.Len() == 0 && len(r.Media) == 0 {
@@ -120,4 +120,15 @@ func readResult(raw []byte) (*tool.Result, error) {
 		r.Content, _ = tool.CutTo(r.Content, maxText)
 	}
 	return r, nil
+}
+
+// isNone reports whether a member is absent or null.
+func isNone(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == 'n' }
+
+// leftOut returns parts with a note of those that are not among them, of which there are more.
+func leftOut(parts []string, all int) []string {
+	if more := all - len(parts); more > 0 {
+		parts = append(parts, "["+tool.Count(more, "more part is", "more parts are")+" left out]")
+	}
+	return parts
 }

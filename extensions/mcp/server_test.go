@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentls/agentls/agents/tool"
 	"github.com/agentls/agentls/internal/sandbox"
@@ -93,8 +94,47 @@ func TestResults(t *testing.T) {
 	if r, err := readResult([]byte(`{"content": [], "structuredContent": {"a": 1}}`)); err != nil || r.Content != `{"a": 1}` {
 		t.Errorf("structured: %+v, %v", r, err)
 	}
+	if r, err := readResult([]byte(`{"content": [], "structuredContent": null, "inputRequests": null}`)); err != nil || r.Content != "(no output)" {
+		t.Errorf("nulls: %+v, %v", r, err)
+	}
 	if _, err := readResult([]byte(`{"inputRequests": {"a": {}}}`)); err == nil {
 		t.Error("a question to the person is taken for a result")
+	}
+}
+
+// TestResourcesAndPrompts: what is no text is told, and what is not read.
+func TestResourcesAndPrompts(t *testing.T) {
+	part, many := `{"uri": "test://a", "text": "one"}`, `{"role": "user", "content": {"type": "text", "text": "one"}}`
+	for _, c := range []struct {
+		read      func([]byte) (string, error)
+		raw, want string
+	}{
+		{readResource, `{"contents": [` + part + `, {"text": ""}]}`, "one\n\n"},
+		{readResource, `{"contents": [{"mimeType": "image/png", "blob": "eA=="}]}`, "[content of type image/png is left out]"},
+		{readResource, `{"contents": [{"mimeType": "text/csv", "blob": "eA=="}]}`, "[content of type text/csv is left out]"},
+		{readResource, `{"contents": [{"blob": "eA=="}]}`, "[content of an unknown type is left out]"},
+		{readResource, `{"contents": [` + strings.Repeat(part+",", 101) + part + `]}`, strings.Repeat("one\n\n", 100) + "[2 more parts are left out]"},
+		{readPrompt, `{"messages": [` + strings.Repeat(many+",", 100) + many + `]}`, strings.Repeat("one\n\n", 100) + "[1 more part is left out]"},
+	} {
+		if got, err := c.read([]byte(c.raw)); err != nil || got != c.want {
+			t.Errorf("%.80s: %.80q, %v", c.raw, got, err)
+		}
+	}
+}
+
+// TestTimesAreOfTheNewestCalls: calls that failed take no place among those that had an answer.
+func TestTimesAreOfTheNewestCalls(t *testing.T) {
+	e := &entry{stderr: new(ring)}
+	for i := range 3 * maxTook {
+		took := time.Second
+		if i >= maxTook {
+			took = time.Minute
+		}
+		e.record(took, nil)
+		e.record(time.Hour, errEnded)
+	}
+	if s := e.report(); s.P50 != time.Minute || s.P95 != time.Minute || slices.Min(e.took) != time.Minute || s.Calls != 6*maxTook || s.Errors != 3*maxTook {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sourcegraph/conc"
 	"go.uber.org/goleak"
 
 	"github.com/agentls/agentls/agents/model"
@@ -188,6 +189,41 @@ func TestToolsOfAServer(t *testing.T) {
 	w.Close()
 	if _, o := w.offer("*"); len(o.Tools) != 0 {
 		t.Error("a closed one offers tools")
+	}
+}
+
+// TestTheLastStepIsTold, also where more steps came than whoever is told could hear.
+func TestTheLastStepIsTold(t *testing.T) {
+	w := newWorld(t, nil, "tells much")
+	tools, _ := w.offer("*")
+	var told []string
+	first, hears := make(chan struct{}), make(chan struct{})
+	env := &tool.Env{Folder: w.folder, Folders: []string{w.folder}, Trusted: true, Now: time.Now, Progress: func(s string) {
+		if told = append(told, s); len(told) == 1 {
+			close(first)
+			<-hears
+		}
+	}}
+	var call conc.WaitGroup
+	call.Go(func() {
+		if _, err := tooltest.Run(t.Context(), tools["mcp.tells-much.slow"], env, `{}`); err != nil {
+			t.Error(err)
+		}
+	})
+	<-first
+	e, err := w.find(w.folder, "tells-much")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the answer is there", func() bool {
+		e.conn.mu.Lock()
+		defer e.conn.mu.Unlock()
+		return len(e.conn.progress) == 0
+	})
+	close(hears)
+	call.Wait()
+	if last := told[len(told)-1]; last != "100 of 100: step\n" {
+		t.Errorf("%d steps were told, the last is %q", len(told), last)
 	}
 }
 
@@ -487,5 +523,29 @@ func TestSEC11DescribedAnew(t *testing.T) {
 	}
 	if s := w.state("works"); s.State != Unusable {
 		t.Errorf("state: %s", s.State)
+	}
+}
+
+// TestDescribedAnewWhileItWaits: a server of the old description is not "starting" for ever.
+func TestDescribedAnewWhileItWaits(t *testing.T) {
+	w := newWorld(t, nil, "works")
+	for range maxStarting {
+		w.slots <- struct{}{}
+	}
+	e, err := w.find(w.folder, "works")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := e.begin()
+	w.mu.Lock()
+	w.described[0] = w.faulty("works", "works", `"description": "another"`)
+	w.mu.Unlock()
+	w.Refresh()
+	for range maxStarting {
+		<-w.slots
+	}
+	<-over
+	if s := w.state("works"); s.State != Idle {
+		t.Errorf("%s (%s)", s.State, s.Why)
 	}
 }
