@@ -28,6 +28,29 @@ func TestSEC19NothingNewStaysInAProtectedFolder(t *testing.T) {
 	})
 }
 
+// TestWhatIsBackIsToldSo: a place that a command replaced is told as one that it changed,
+// whatever else it replaced.
+func TestWhatIsBackIsToldSo(t *testing.T) {
+	w := newWorld(t, sandbox.Landlock) // other walls keep these places from being replaced
+	spec := w.spec(sandbox.Write)
+	for _, name := range []string{".envrc", "lefthook.yml", ".npmrc"} {
+		put(t, filepath.Join(w.folder, name), "good")
+		spec.Protected = append(spec.Protected, filepath.Join(w.folder, name))
+	}
+	r := w.runThen(t, spec, "for f in .envrc lefthook.yml .npmrc; do echo evil > x; mv x $f; done; mv .vscode v; mkdir .vscode; echo evil > .vscode/tasks.json", func() []string { return spec.Protected })
+	if len(r.quarantined) != 4 {
+		t.Errorf("%+v", r.quarantined)
+	}
+	for _, q := range r.quarantined {
+		if !q.Back {
+			t.Errorf("%s is told as new", q.Path)
+		}
+	}
+	if got := read(filepath.Join(w.folder, ".envrc")) + read(filepath.Join(w.folder, ".vscode/tasks.json")); got != "good{}" {
+		t.Errorf("what was there is %q", got)
+	}
+}
+
 // TestReleaseShared: what is new or changed is told, and stays.
 func TestReleaseShared(t *testing.T) {
 	eachWall(t, func(t *testing.T, w *world) {

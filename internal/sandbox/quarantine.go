@@ -142,6 +142,12 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		moved = append(moved, Quarantined{Path: path, To: to})
 		return true
 	}
+	// What was moved away stood at path, or had it inside.
+	back := func(path string) {
+		for i := range moved {
+			moved[i].Back = moved[i].Back || within(moved[i].Path, path)
+		}
+	}
 	for _, path := range append(expandProtected(now), b.before.targets...) {
 		at, err := placeAt(path)
 		// A place inside of one that was moved went with it.
@@ -162,9 +168,9 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 		}
 		if err := b.putBack(path, before); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s could not be put back: %w", path, err))
-		} else if n := len(moved); n > 0 && moved[n-1].Path == path {
-			moved[n-1].Back = true
+			continue
 		}
+		back(path)
 	}
 	// A link can be replaced behind every wall, since it is its folder that is written.
 	for path, target := range b.before.links {
@@ -178,9 +184,7 @@ func (b *Box) quarantine(now []string) ([]Quarantined, error) {
 			failed = errors.Join(failed, fmt.Errorf("%s could not be put back: %w", path, err))
 			continue
 		}
-		for i := range moved {
-			moved[i].Back = moved[i].Back || moved[i].Path == path
-		}
+		back(path)
 	}
 	return moved, failed
 }
