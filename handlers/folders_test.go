@@ -153,6 +153,10 @@ func TestTranscriptLines(t *testing.T) {
 		{activity.ChangeResolved{URI: "file:///w/M%C3%BCller%20a.go", Action: "keep"}, "- changes to Müller a.go were kept"},
 		{activity.FileChanged{Change: activity.Change{URI: "file:///w/M%C3%BCller%0Aa.go", Kind: "created"}}, `- created: Müller\na.go`},
 		{activity.FileChanged{Change: activity.Change{URI: "file:///w/a.md", Patch: "@@ -1 +1,2 @@\n ```\n+b\n"}}, "````diff\n@@ -1 +1,2 @@\n ```\n+b\n````"},
+		{activity.ChangeResolved{Action: "keep"}, "- changes to a file were kept"}, // of a session that was purged, as the next ones
+		{activity.HandoffStarted{From: "a", To: "b"}, "- a → b"},
+		{activity.HandoffRejected{From: "a", To: "b"}, "- the handoff from a to b was refused"},
+		{activity.MCPState{Server: "a", State: "failed"}, "- the MCP server a failed"},
 		{activity.ApprovalChanged{From: "ask", To: "auto"}, "- the mode was set from ask to auto"},
 		{activity.Rewound{ToSeq: 7}, "- went back to 7"},
 		{activity.Rewound{ToSeq: 7, Files: []string{"a"}, Left: []string{"b", "c"}}, "- went back to 7, with 1 file; 2 files left as somebody changed them"},

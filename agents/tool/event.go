@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,9 @@ import (
 //
 // It is the one text for the terminal, for dialogs and for transcripts, so that an event is
 // called the same everywhere.
-func EventLine(body activity.Body) string { return Escape(eventText(body)) }
+func EventLine(body activity.Body) string {
+	return Escape(strings.TrimSuffix(eventText(body), ": ")) // of a purged session nobody knows why
+}
 
 // eventText is EventLine before it is escaped.
 // It is "" for an event that has no line of its own, such as what a model says or a tool
@@ -22,7 +25,7 @@ func eventText(body activity.Body) string {
 	case activity.RouteDecided:
 		return b.Text
 	case activity.ChangeResolved:
-		return fmt.Sprintf("changes to %s were %s", FileName(b.URI), resolution(b.Action))
+		return fmt.Sprintf("changes to %s were %s", FileName(cmp.Or(b.URI, "a file")), resolution(b.Action))
 	case activity.ApprovalChanged:
 		return fmt.Sprintf("the mode was set from %s to %s", b.From, b.To)
 	case activity.Rewound:
