@@ -73,6 +73,7 @@ type hits struct {
 // Workers share it: they read what newQuery set. Only the goroutine that walks changes
 // something, the caches of hidden and, by wanted, denied.
 type query struct {
+	ctx    context.Context // the search's time
 	env    *tool.Env
 	dir    *opened
 	start  string // a folder or a file, relative to dir
@@ -147,13 +148,13 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 		return nil, err
 	}
 	defer dir.close()
-	q, err := newQuery(env, dir, p, args)
-	if err != nil {
-		return nil, err
-	}
 	// Both engines share the time: where ripgrep gives up, the other one has what is left.
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
+	q, err := newQuery(limited, env, dir, p, args)
+	if err != nil {
+		return nil, err
+	}
 	var found []hits
 	partial, searched := false, false
 	// How many files a rule leaves out must not tell what is in them: ripgrep names
@@ -174,20 +175,21 @@ func doGrep(ctx context.Context, env *tool.Env, args grepArgs) (*tool.Result, er
 	}
 	found = q.overlay(found)
 	// One file or document may have as many as are taken of all.
-	partial = partial || slices.ContainsFunc(found, func(h hits) bool { return h.count() >= maxHits })
+	many := slices.ContainsFunc(found, func(h hits) bool { return h.count() >= maxHits })
+	partial = partial || many || limited.Err() != nil
 	return q.report(found, args, partial), nil
 }
 
 // newQuery makes a search of the arguments exact.
 // whole is the expression with (?m), where ^ and $ mean the ends of a line. Patterns with
 // \A or \z are not asked so, since these mean the ends of the whole text.
-func newQuery(env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, error) {
+func newQuery(ctx context.Context, env *tool.Env, dir *opened, p tool.Place, args grepArgs) (*query, error) {
 	re, err := compile(args.Pattern)
 	if err != nil {
 		return nil, err
 	}
 	q := &query{
-		env: env, dir: dir, start: slashRel(dir, p), isFile: !p.IsDir(), re: re, include: args.Include,
+		ctx: ctx, env: env, dir: dir, start: slashRel(dir, p), isFile: !p.IsDir(), re: re, include: args.Include,
 		context: min(args.Context, maxContext), needs: requiredText(args.Pattern),
 		denied: make(map[string]bool),
 	}

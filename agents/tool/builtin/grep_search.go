@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -153,7 +154,7 @@ func decode(data []byte) (string, bool) {
 
 // match returns the lines of a text that match, with their neighbours.
 // A text of one line feed after the other has no last empty line. It stops
-// at maxHits matches, however many lines stand around them.
+// at maxHits matches, however many lines stand around them, and with the search's time.
 func (q *query) match(text string) []line {
 	if !q.needs.in(text) {
 		return nil
@@ -165,12 +166,14 @@ func (q *query) match(text string) []line {
 	after := 0   // lines of context still to come
 	matched := 0
 	emit := func(n int, s string, hit bool) { out, written = append(out, line{n, s, hit}), n }
-	for next < len(text) {
-		if q.whole != nil && after == 0 {
+	for next < len(text) && q.ctx.Err() == nil {
+		if piece := firstLines(text[next:]); q.whole != nil && after == 0 && piece != "" {
 			// Lines without a match are passed over as a whole.
-			at := q.whole.FindStringIndex(text[next:])
+			at := q.whole.FindStringIndex(piece)
 			if at == nil {
-				return out
+				number += strings.Count(piece, "\n")
+				next += len(piece)
+				continue
 			}
 			if jump := strings.LastIndexByte(text[next:next+at[0]], '\n') + 1; jump > 0 {
 				number += strings.Count(text[next:next+jump], "\n")
@@ -191,7 +194,7 @@ func (q *query) match(text string) []line {
 		s := text[next:end]
 		switch {
 		// Context that was written for the match before is not written again.
-		case q.re.MatchString(s):
+		case q.matches(s):
 			for _, b := range before(text, next, number, q.context) {
 				if b.number > written {
 					emit(b.number, b.text, false)
@@ -210,6 +213,42 @@ func (q *query) match(text string) []line {
 		next, number = rest, number+1
 	}
 	return out
+}
+
+// longLine is how many bytes are asked about at once: an expression such as .{0,200}x takes
+// some microseconds for each.
+const longLine = 64 << 10
+
+// firstLines returns the lines that a text begins with, of longLine bytes at most; "" where
+// the first one is longer.
+func firstLines(text string) string {
+	if len(text) <= longLine {
+		return text
+	}
+	return text[:strings.LastIndexByte(text[:longLine], '\n')+1]
+}
+
+// matches reports whether a line matches. The search's time ends it in a long one as well.
+func (q *query) matches(line string) bool {
+	if _, plain := q.re.LiteralPrefix(); plain || len(line) <= longLine {
+		return q.re.MatchString(line)
+	}
+	return q.re.MatchReader(&timedReader{strings.NewReader(line), q.ctx, 0}) && q.ctx.Err() == nil
+}
+
+// timedReader ends with a context.
+type timedReader struct {
+	*strings.Reader
+	ctx  context.Context
+	read int
+}
+
+// ReadRune implements [io.RuneReader].
+func (r *timedReader) ReadRune() (rune, int, error) {
+	if r.read++; r.read%4096 == 0 && r.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	return r.Reader.ReadRune()
 }
 
 // before returns up to n lines that stand before the one at offset.

@@ -215,6 +215,27 @@ func TestREL80BudgetsEndASearch(t *testing.T) {
 	}
 }
 
+// TestREL80ALongLineEndsWithTheSearch: what takes long for one line of megabytes, as those of
+// bundled scripts, is over when the call is.
+func TestREL80ALongLineEndsWithTheSearch(t *testing.T) {
+	w := tooltest.New(t, map[string]string{"a.js": strings.Repeat("var a=b(c);", 500_000) + "needle\n", "b.js": strings.Repeat("x\n", 1<<20) + "needle\n"})
+	env := w.Env()
+	env.Trusted = false // the built-in engine
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := tooltest.Spent()
+	r, err := tooltest.Run(ctx, named(t, "grep"), env, args(t, "pattern", ".{0,200}needle"))
+	if took := tooltest.Spent() - began; err == nil || took > 5*time.Second {
+		t.Errorf("%v, %v after %v", r, err, took)
+	}
+	if r := call(t, env, "grep", "pattern", "v{0,2}ar a.b", "context", 1); !strings.HasPrefix(r.Content, "1 matches") || strings.Contains(r.Content, "[partial") {
+		t.Errorf("a long line: %.200s", r.Content)
+	}
+	if r := call(t, env, "grep", "pattern", "^x?needle$", "context", 1); !strings.Contains(r.Content, "L1048576- x\nL1048577: needle\n") {
+		t.Errorf("many lines: %.200s", r.Content)
+	}
+}
+
 // TestGrepWhereRipgrepDies: what it came to is not told as all there is.
 func TestGrepWhereRipgrepDies(t *testing.T) {
 	w := tooltest.New(t, map[string]string{"a.txt": "needle\n", "b.txt": "needle\n"})
