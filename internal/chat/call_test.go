@@ -64,6 +64,17 @@ func TestWhatACallCameTo(t *testing.T) {
 	}
 }
 
+// TestWhyACallFailedThatChangedFiles: what it changed does not hide what went wrong.
+func TestWhyACallFailedThatChangedFiles(t *testing.T) {
+	s := newStage(t, Config{})
+	s.event(call("1", "bash", `{"command":"make"}`, activity.Executing, ""),
+		activity.FileChanged{Call: "1", Change: activity.Change{Patch: "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"}},
+		call("1", "bash", `{"command":"make"}`, activity.Failed, "Exit code: 2\nStderr:\nno rule"))
+	if text := s.text(); !strings.Contains(text, "no rule") || !strings.Contains(text, "+new") {
+		t.Errorf("shown:\n%s", text)
+	}
+}
+
 // TestTheLastColumnStaysFree: a terminal clears the last letter of a line that is full
 // when it is told to clear the rest of it.
 func TestTheLastColumnStaysFree(t *testing.T) {

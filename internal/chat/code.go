@@ -149,11 +149,15 @@ func styleOfDiff(line string) style {
 // Counts returns how many lines a unified difference adds and takes away. The names of
 // the file are not counted.
 func Counts(patch string) (added, removed int) {
-	for line := range strings.SplitSeq(patch, "\n") {
-		switch styleOfDiff(line) {
-		case good:
+	lines := strings.Split(patch, "\n")
+	for n := 0; n < len(lines); n++ {
+		switch {
+		// These two stand together. A line of code may begin like one of them.
+		case strings.HasPrefix(lines[n], "--- ") && n+1 < len(lines) && strings.HasPrefix(lines[n+1], "+++ "):
+			n++
+		case strings.HasPrefix(lines[n], "+"):
 			added++
-		case bad:
+		case strings.HasPrefix(lines[n], "-"):
 			removed++
 		}
 	}

@@ -71,6 +71,7 @@ func (m *screen) key(k tea.KeyPressMsg) tea.Cmd {
 
 // recall shows the line of the history that is looked at.
 func (m *screen) recall() {
+	m.popup.close()
 	m.input.SetValue(m.history.line())
 	m.fitInput()
 	m.input.MoveToEnd()

@@ -175,15 +175,20 @@ func (i *item) mark(m *screen) string {
 func (i *item) below(columns int, open bool) []string {
 	text, most := strings.TrimRight(clean(i.text), "\n"), foldedOutput
 	painted := func(line string) string { return paint(dim, line) }
+	failed := i.state == activity.Failed || i.state == activity.Cancelled
 	// The person has read the change in the question about it.
-	if i.seen && !open {
+	if i.seen && !open && !failed {
 		return nil
 	}
-	if i.patch != "" {
-		text, most = strings.TrimRight(clean(hunks(i.patch)), "\n"), foldedPatch
+	if i.patch != "" && (open || !i.seen) {
+		change := strings.TrimRight(clean(hunks(i.patch)), "\n")
+		if failed { // why comes first
+			change = text + "\n" + change
+		}
+		text, most = change, foldedPatch
 		painted = func(line string) string { return paint(styleOfDiff(line), line) }
 	}
-	if i.state == activity.Failed || i.state == activity.Cancelled {
+	if failed {
 		painted = func(line string) string { return paint(bad, line) }
 	}
 	all := strings.Split(text, "\n")

@@ -73,7 +73,11 @@ func (w *writer) block(n ast.Node, columns int) []string {
 	case *ast.ThematicBreak:
 		return []string{paint(dim, strings.Repeat("─", min(columns, 40)))}
 	case *ast.HTMLBlock:
-		return strings.Split(strings.TrimRight(w.literal(n), "\n"), "\n")
+		html := w.literal(n)
+		if n.HasClosure() { // its last line stands apart from the others
+			html += string(n.ClosureLine.Value(w.source))
+		}
+		return wrap(strings.TrimRight(html, "\n"), columns)
 	case *east.Table:
 		return w.table(n, columns)
 	}

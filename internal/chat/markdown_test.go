@@ -27,6 +27,8 @@ func TestMarkdown(t *testing.T) {
 		{"escapes", `1\. no list, \*no emphasis\*`, "1. no list, *no emphasis*"},
 		{"controls", "a\x1b[31mb\u202ec", `a\x1b[31mbU+202Ec`},
 		{"html", "<b>bold</b>", "<b>bold</b>"},
+		{"html to its end", "<pre>\none\ntwo</pre>\n\n<!-- a comment that is longer\nthan the screen is --> and what stands behind it",
+			"<pre>\none\ntwo</pre>\n\n<!-- a comment that is longer\nthan the screen is --> and\nwhat stands behind it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var lines []string
@@ -46,7 +48,7 @@ var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 // TestWhatIsRenderedIsSafe: whatever a model writes, nothing but styles of ours
 // reaches the terminal, and no line is wider than it.
 func TestWhatIsRenderedIsSafe(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"a", "word ", "\n", "\n\n", "`", "```", "```go\n", "*", "**", "_", "#", "- ", "1. ", "> ", "|", "|-|-|\n", "[x](y)", "<b>", "\x1b[31m", "\x1b]0;t\x07",
+	piece := rapid.SampledFrom([]string{"a", "word ", "\n", "\n\n", "`", "```", "```go\n", "*", "**", "_", "#", "- ", "1. ", "> ", "|", "|-|-|\n", "[x](y)", "<b>", "<!-- ", " -->", "<pre>", "\x1b[31m", "\x1b]0;t\x07",
 		"\u202e", "\t", "\r", "\\", "!", "é", "漢字", "👩‍👩‍👧", "    ", "~~~", "https://example.org/a"})
 	p := newParser()
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,6 +105,10 @@ func TestHighlighting(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not there: %q", want, all)
 		}
+	}
+	patch := "--- a/a.lua\n+++ b/a.lua\n@@ -1,2 +1,1 @@\n-- -- said\n-x\n+++i;\n--- a/b.lua\n+++ b/b.lua\n@@ -1 +1 @@\n-a\n+b"
+	if added, removed := Counts(patch); added != 2 || removed != 3 {
+		t.Errorf("it adds %d lines and takes %d away:\n%s", added, removed, patch)
 	}
 	if got := highlight("+a\n-b\n c", "diff"); got[0] != paint(good, "+a") || got[1] != paint(bad, "-b") || got[2] != " c" {
 		t.Errorf("a difference: %q", got)

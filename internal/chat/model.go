@@ -87,7 +87,7 @@ func (m *screen) Init() tea.Cmd { return tea.Batch(m.input.Focus(), m.chat.next(
 func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
+		m.width, m.height = msg.Width, max(msg.Height, 1) // a terminal that knows no size says 0
 		m.input.SetWidth(msg.Width - 2)
 		m.fitInput()
 		if m.dialog != nil {

@@ -65,6 +65,8 @@ type Option struct {
 	Key   string // of one letter or digit
 	Label string // named in full
 	Note  string // what it covers, below the label; may be empty
+
+	at int // its place in the whole list, of which a search shows a part; set by Pick
 }
 
 // Chosen is the key of the option that was chosen. Cancelled stands for Ctrl-C,
@@ -273,9 +275,7 @@ func (m *screen) refuse() tea.Cmd {
 
 // choose answers with an option.
 func (m *screen) choose(o Option) tea.Cmd {
-	// The place is that in the whole list, of which a search shows a part.
-	at := slices.Index(m.dialog.options, o)
-	return m.finish(reply{chosen: Chosen(o.Key), at: at}, "→ "+o.Label)
+	return m.finish(reply{chosen: Chosen(o.Key), at: o.at}, "→ "+o.Label)
 }
 
 // pressText takes a key of a question that wants a text. Enter ends a line, Ctrl-S either
@@ -314,6 +314,7 @@ func (q *Question) Pick(ctx context.Context, body, title string, options []Optio
 	options = slices.Clone(options)
 	d := &dialog{kind: choosing, body: body, title: title, options: options}
 	for i := range options {
+		options[i].at = i // several may read the same
 		if options[i].Key == "" {
 			d.search = true
 			if i < digits {

@@ -339,6 +339,15 @@ func TestATextIsEditedInPlace(t *testing.T) {
 	if got := <-picked; got != 1 {
 		t.Errorf("picked %d", got)
 	}
+	var same []Option
+	for range 12 {
+		same = append(same, Option{Label: "continue"})
+	}
+	s.open(func() { picked <- q.Pick(t.Context(), "", "Go back to before", same) })
+	s.keys("up", "enter")
+	if got := <-picked; got != 11 {
+		t.Errorf("of options that read the same it picked %d", got)
+	}
 	s.open(func() { picked <- q.Pick(t.Context(), "", "Go to", options) })
 	s.keys("ctrl+c") // nothing runs that it could stop
 	if got := <-picked; got != -1 || len(s.pressed) > 0 {
@@ -416,7 +425,13 @@ func TestCompletion(t *testing.T) {
 	if !slices.Equal(s.submitted, []string{"look at @src/app.ts please"}) {
 		t.Errorf("submitted %q", s.submitted)
 	}
-	s.keys("a/mo") // no command: it is not the first word
+	s.keys("@sr", "up") // another line, before the answer comes
+	s.send(completedMsg{"@sr", complete("@sr")})
+	s.keys("tab")
+	if got := s.m.input.Value(); got != "look at @src/app.ts please" {
+		t.Errorf("what was looked up for another line made it %q", got)
+	}
+	s.keys("ctrl+c", "a/mo") // no command: it is not the first word
 	if s.m.popup.word != "" {
 		t.Errorf("completion of %q", s.m.popup.word)
 	}
@@ -457,6 +472,11 @@ func TestItFitsTheScreen(t *testing.T) {
 		s.keys("3")
 		<-answer
 	}
+	s := newStage(t, Config{})
+	s.send(tea.WindowSizeMsg{Width: 50}) // a terminal that does not know its height
+	s.event(activity.ContentDelta{Text: "said\n"})
+	s.keys("ctrl+o")
+	s.live()
 }
 
 // TestALongStream: what is shown of many pieces is what they say, and how much is
