@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,5 +89,41 @@ func TestChangesAreAskedAbout(t *testing.T) {
 	}
 	if _, out, _ := command(t, dir, "changes", "long.txt"); strings.Contains(out, "pending") {
 		t.Errorf("something is left:\n%s", out)
+	}
+}
+
+// performInChat is perform for the chat, which has all three streams.
+func performInChat(t *testing.T, dir string, play func(types func(string) func()) []act, args ...string) (code int, shown string) {
+	t.Helper()
+	t.Chdir(dir)
+	for name, value := range map[string]string{"TERM": "xterm-256color", "NO_COLOR": "", "ACCESSIBLE": ""} {
+		t.Setenv(name, value)
+	}
+	keyboard, screen := seat(t)
+	a := new(actor)
+	a.acts = play(func(text string) func() { return func() { _, _ = io.WriteString(keyboard, text) } })
+	go func() { _, _ = io.Copy(a, keyboard) }() // ends with the terminal
+	code = execute(args, streams{screen, screen, screen})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, left := range a.acts {
+		t.Errorf("%q was never shown:\n%q", left.when, a.all.String())
+	}
+	return code, a.all.String()
+}
+
+// TestChangesOfOneFileInTheChat: who reviews one file decides about that one alone.
+func TestChangesOfOneFileInTheChat(t *testing.T) {
+	play(t, "> make them\n<call write_file {\"file_path\": \"a.txt\", \"content\": \"a\\n\"}\n<call write_file {\"file_path\": \"b.txt\", \"content\": \"b\\n\"}\n\n>result write_file\n< Made.\n")
+	dir := t.TempDir()
+	if code, _, errs := command(t, dir, "run", "-p", "make them", "--approve", "edits", "--trust"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	code, shown := performInChat(t, dir, func(types func(string) func()) []act {
+		return []act{{"session main", types("/changes a.txt\r")}, {"1 file changed", types("u")}, {" undone", types("/exit\r")}}
+	}, "run", "-i", "--trust")
+	has(t, shown, "0 parts kept, 1 undone")
+	if a, b := textOf(t, dir, "a.txt"), textOf(t, dir, "b.txt"); code != 0 || a != "" || b != "b\n" {
+		t.Errorf("exit %d, a.txt is %q, b.txt %q\n%q", code, a, b, shown)
 	}
 }

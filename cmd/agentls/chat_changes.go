@@ -45,7 +45,7 @@ func (d *dialogue) changes(ctx context.Context, rest string) error {
 		d.t.say(noChanges)
 		return nil
 	case d.chat != nil:
-		return d.review(ctx, all)
+		return d.review(ctx, all, len(files) > 0)
 	}
 	for _, f := range all {
 		fmt.Fprintf(d.std.out, "%-6s  %s  %s\n", f.Kind, tool.Escape(localName(f.URI)), extent(f))
@@ -70,13 +70,16 @@ type review struct {
 	said []string
 	// done counts parts by "keep" and "undo", for the line at the end.
 	done map[string]int // parts that were kept and undone, by action
+	// pending has the parts that were not decided about, by file and id: a file that is
+	// kept or undone may have others.
+	pending map[string]bool
 }
 
-// review has the person keep or undo changes: all, those of a file, or part by part.
-// Leaving a dialog leaves what is not decided yet as it is. The last line says how many
+// review has the person keep or undo changes: all, those of a file, or part by part. named
+// says that files are some of the session's, so that all means these. Leaving a dialog leaves what is not decided yet as it is. The last line says how many
 // parts were kept and undone.
-func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
-	r := &review{dialogue: d, q: d.chat.Pick(), done: make(map[string]int)}
+func (d *dialogue) review(ctx context.Context, files []activity.Change, named bool) error {
+	r := &review{dialogue: d, q: d.chat.Pick(), done: make(map[string]int), pending: make(map[string]bool)}
 	defer func() {
 		// First, since messages wait while the question is open.
 		r.q.Close()
@@ -89,6 +92,9 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	}()
 	var list []string
 	for _, f := range files {
+		for _, id := range pendingHunks(f.Hunks, "") {
+			r.pending[f.URI+id] = true
+		}
 		list = append(list, fmt.Sprintf("%-6s  %s  %s", f.Kind, tool.Escape(localName(f.URI)), extent(f)))
 	}
 	options := []chat.Option{
@@ -103,9 +109,9 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	}
 	switch r.q.Choose(ctx, strings.Join(list, "\n"), count(len(files), "file")+" changed. Keep or undo?", options) {
 	case "k":
-		return r.resolve(ctx, "", "keep")
+		return r.all(ctx, files, named, "keep")
 	case "u":
-		return r.resolve(ctx, "", "undo")
+		return r.all(ctx, files, named, "undo")
 	case "f":
 		var names []chat.Option
 		for _, f := range files {
@@ -122,6 +128,20 @@ func (d *dialogue) review(ctx context.Context, files []activity.Change) error {
 	}
 	for _, f := range files {
 		if goesOn, err := r.file(ctx, f); err != nil || !goesOn {
+			return err
+		}
+	}
+	return nil
+}
+
+// all keeps or undoes what files have: in one request where they are all of the session,
+// since a file may have taken a folder's place.
+func (r *review) all(ctx context.Context, files []activity.Change, named bool, action string) error {
+	if !named {
+		return r.resolve(ctx, "", action)
+	}
+	for _, f := range files {
+		if err := r.resolve(ctx, f.URI, action); err != nil {
 			return err
 		}
 	}
@@ -193,7 +213,8 @@ func (r *review) resolve(ctx context.Context, uri, action string, ids ...string)
 	}
 	for _, f := range done.Files {
 		for _, h := range f.Hunks {
-			if h.Status != hunks.Pending && (len(ids) == 0 || slices.Contains(ids, h.ID)) {
+			if h.Status != hunks.Pending && r.pending[f.URI+h.ID] {
+				delete(r.pending, f.URI+h.ID)
 				r.done[action]++
 			}
 		}
