@@ -142,12 +142,18 @@ func (k *checker) calls() (list []ended) {
 }
 
 // tools checks the calls, in the order in which they ended.
-// no_tools is about calls that succeeded: one that was refused did nothing. The list is
-// exact where it is given, and an empty one expects no call.
+// no_tools is about calls that ran, also in vain: one that was refused did nothing. The list
+// is exact where it is given, and an empty one expects no call.
 func (k *checker) tools() {
+	ran := make(map[string]bool)
+	for _, e := range k.came.Events {
+		if b, ok := e.Body.(activity.ToolState); ok && b.State == activity.Executing {
+			ran[b.Call] = true
+		}
+	}
 	calls := k.calls()
 	for _, c := range calls {
-		if slices.Contains(k.case_.Expect.NoTools, c.Name) && c.State == activity.Success {
+		if slices.Contains(k.case_.Expect.NoTools, c.Name) && (ran[c.Call] || c.State == activity.Success) {
 			k.differs(c.Name+" not to run", fmt.Sprintf("%s(%s)", c.Name, c.Args), place(c.at), "no_tools")
 		}
 	}
@@ -209,18 +215,18 @@ func (k *checker) handoffs() {
 	if k.case_.Expect.Handoffs == nil {
 		return
 	}
+	want, where := *k.case_.Expect.Handoffs, ""
 	var came []string
-	where := k.last()
 	for _, e := range k.came.Events {
 		if b, ok := e.Body.(activity.HandoffStarted); ok {
-			if n := len(came); n < len(*k.case_.Expect.Handoffs) && (*k.case_.Expect.Handoffs)[n] != b.To {
+			if n := len(came); where == "" && (n >= len(want) || want[n] != b.To) {
 				where = place(e)
 			}
 			came = append(came, b.To)
 		}
 	}
-	if !slices.Equal(came, *k.case_.Expect.Handoffs) {
-		k.differs(joinNames(*k.case_.Expect.Handoffs), joinNames(came), where, "handoffs")
+	if !slices.Equal(came, want) {
+		k.differs(joinNames(want), joinNames(came), cmp.Or(where, k.last()), "handoffs")
 	}
 }
 

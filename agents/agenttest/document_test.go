@@ -47,6 +47,7 @@ func TestProblems(t *testing.T) {
 		{"files: {src/a.ts: \"let x = null\\n\"}", "files: no", `3 "no" agent-test/value: This is a single value, but must be keys with values.`},
 		{"turns == 2", "turns ==", `12 "turns ==" agent-test/value: Expr "turns ==": `},
 		{"      - text: wrong\n", "      - sees: wrong\n", `9 "sees" agent-test/value: An answer of the model has neither text, call nor error.`},
+		{"call: {read_file: {file_path: src/a.ts}}", "call: {ls: {}, glob: {}}", `8 "call" agent-test/value: Call has several tools, in no order; list them under calls.`},
 		{"name: goes on", "name: finds it", `13 "finds it" agent-test/value: Another test has that name.`},
 		{"agent: reviewer\n", "", `4 "finds it" agent-test/value: The agent is missing; name it here or at the top of the file.`},
 		{"agent: \"writer\"", "agent: \"writr\"", `14 "writr" agent-test/agent-unknown: There is no agent writr here; correct the name, or create it.`},

@@ -193,6 +193,10 @@ func (k *caseCheck) whole(c *Case) {
 	for i, a := range c.Model {
 		at := strconv.Itoa(i)
 		k.choice(a.For, "model[].for", "model", at, "for")
+		several := func(one map[string]map[string]any) bool { return len(one) > 1 }
+		if several(a.Call) || slices.ContainsFunc(a.Calls, several) {
+			k.add("call has several tools, in no order; list them under calls", "model", at, "call")
+		}
 		if a.Text == "" && a.Error == "" && len(a.calls()) == 0 {
 			k.add("an answer of the model has neither text, call nor error", "model", at)
 		}

@@ -78,6 +78,9 @@ func TestAgentTests(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "4 passed, 0 failed") || !strings.Contains(out, "✓ reads, asks, writes and hands over") {
 		t.Fatalf("exit %d\n%s%s", code, out, errs)
 	}
+	if code, out, errs := command(t, dir, "test", "--run", "raeds"); code != 1 || !strings.Contains(errs, `no test has "raeds" in its name`) {
+		t.Errorf("a check that checked nothing: exit %d\n%s%s", code, out, errs)
+	}
 	if _, err := os.Stat(os.Getenv("GEMINI_HOME")); err == nil {
 		t.Error("something is kept in the home")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/agentls/agentls/internal/chat"
 	"github.com/agentls/agentls/internal/wire"
@@ -87,7 +88,8 @@ func completePaths(ctx context.Context, word string) []chat.Completion {
 			return nil
 		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(skipped, entry.Name())):
 			return fs.SkipDir
-		case entry.IsDir():
+		// Behind a blank a name ends, so such a file would not ride along (filesNamed).
+		case entry.IsDir(), strings.ContainsFunc(path, unicode.IsSpace):
 			return nil
 		}
 		lower := strings.ToLower(filepath.ToSlash(path))

@@ -30,7 +30,7 @@ func fill(t *testing.T, files map[string]string) (dir string) {
 // TestFilesAreCompletedAndRideAlong: by the beginning of a name before a part of the
 // path, without what nobody wrote, and only files that are there ride along.
 func TestFilesAreCompletedAndRideAlong(t *testing.T) {
-	fill(t, map[string]string{"src/app.ts": "", "lib/src.ts": "", "x/mysrc.ts": "", "node_modules/src.js": "", ".hidden/src.ts": "", "b c.ts": ""})
+	fill(t, map[string]string{"src/app.ts": "", "lib/src.ts": "", "x/mysrc.ts": "", "node_modules/src.js": "", ".hidden/src.ts": "", "b c.ts": "", "src c.ts": ""})
 	var got []string
 	for _, offer := range completePaths(t.Context(), "@src") {
 		got = append(got, offer.Text)

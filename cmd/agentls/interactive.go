@@ -279,8 +279,9 @@ func (d *dialogue) leaves(now time.Time, second bool) bool {
 	return second || soon
 }
 
-// commandForm is the form of a command: a word behind a slash. A path has more.
-var commandForm = regexp.MustCompile(`^/[A-Za-z-]+(\s|$)`)
+// commandForm is the form of a command: a word behind a slash, as git:fix for a custom one.
+// A path has more.
+var commandForm = regexp.MustCompile(`^/[A-Za-z][\w.:-]*(\s|$)`)
 
 // isCommand reports whether a line is something else than words for an agent. A few words
 // that people type to leave or to get help need no slash.

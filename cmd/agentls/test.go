@@ -206,6 +206,9 @@ func (p *testPass) read(ctx context.Context, files []string) (results []*testRes
 			})
 		}
 	}
+	if len(results) == 0 {
+		return nil, nil, fmt.Errorf("no test has %q in its name; run agentls test without --run to see them", p.o.only)
+	}
 	return results, tests, nil
 }
 

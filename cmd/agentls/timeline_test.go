@@ -313,6 +313,7 @@ func TestRequestsOfAPaste(t *testing.T) {
 		"one\n\ntwo\n/context\n\nthree": {"one\n\ntwo", "/context", "three"},
 		"clear\nhelp\ncontext":          {"clear", "help", "context"},
 		"/etc/hosts\nis a file":         {"/etc/hosts\nis a file"},
+		"look\n/git:fix_2 a\n/x.y":      {"look", "/git:fix_2 a", "/x.y"},
 	} {
 		if got := requests(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
