@@ -31,7 +31,7 @@ const (
 // unpacking is an archive on its way into a fresh folder. It serves one goroutine and
 // one archive. Everything is written through into, so no name leads out of it.
 // packed is the archive's size, by which the ratio is judged. size is what was written so
-// far, and entries counts folders too.
+// far, and entries counts files and folders, also those that only the path of a file names.
 type unpacking struct {
 	ctx     context.Context
 	into    *os.Root
@@ -161,9 +161,6 @@ func (u *unpacking) tar(r io.Reader) error {
 // The size that is claimed is looked at before anything is written, and what really comes
 // while it is: an archive may claim less. TestSEC95Archives has the cases.
 func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.Reader) error {
-	if u.entries++; u.entries > maxEntries {
-		return refuse("the archive has more than %d entries", maxEntries)
-	}
 	if err := u.ctx.Err(); err != nil {
 		return err
 	}
@@ -185,6 +182,9 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	if err := u.folder(parent); err != nil || mode.IsDir() {
 		return err
 	}
+	if err := u.count(); err != nil {
+		return err
+	}
 	folded := strings.ToLower(clean)
 	if u.seen[folded] || u.seen[folded+"/"] {
 		return refuse("the archive has two entries %q, or two that differ only in capitals", name)
@@ -203,6 +203,14 @@ func (u *unpacking) entry(name string, mode fs.FileMode, size int64, content io.
 	return err
 }
 
+// count counts a file or a folder that is made.
+func (u *unpacking) count() error {
+	if u.entries++; u.entries > maxEntries {
+		return refuse("the archive has more than %d entries", maxEntries)
+	}
+	return nil
+}
+
 // remaining returns how many more bytes are taken.
 // Small archives may unpack to ratioFrom whatever their ratio is.
 func (u *unpacking) remaining() int64 {
@@ -218,6 +226,9 @@ func (u *unpacking) folder(name string) error {
 		return nil
 	}
 	if err := u.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := u.count(); err != nil {
 		return err
 	}
 	folded := strings.ToLower(name)

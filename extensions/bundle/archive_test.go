@@ -84,6 +84,7 @@ func TestSEC95Archives(t *testing.T) {
 		many = append(many, entry{name: fmt.Sprintf("f%d", i)})
 	}
 	ok := entry{name: bundle.ManifestName, text: manifest}
+	deep := append(many[:9_950:9_950], entry{name: strings.Repeat("d/", 100) + "f"})
 	for name, tt := range map[string]struct {
 		entries []entry
 		want    string // "" = it is installed
@@ -104,6 +105,7 @@ func TestSEC95Archives(t *testing.T) {
 		"bomb":           {[]entry{ok, {name: "x", text: strings.Repeat("0", 8<<20)}}, "bomb"},
 		"large":          {[]entry{ok, {name: "noise", text: noise(1 << 20)}, {name: "x", size: 64 << 20}}, "more than 64 MiB"},
 		"entries":        {many, "more than 10000 entries"},
+		"deep folders":   {deep, "more than 10000 entries"},
 		"not a manifest": {[]entry{{name: "x", text: "x"}}, "there is no gemini-extension.json"},
 	} {
 		for format, pack := range map[string]func(*testing.T, []entry) string{"tar.gz": tarball, "zip": zipped} {

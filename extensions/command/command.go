@@ -224,7 +224,7 @@ func parse(prompt string) ([]Part, error) {
 			return nil, fmt.Errorf("%s} is empty", m.open)
 		}
 		if m.kind == Shell && quotesArgs(inside) {
-			return nil, fmt.Errorf("{{args}} is inside quotes: %q; leave out the quotes, it is quoted already",
+			return nil, fmt.Errorf("{{args}} is inside quotes or behind a $: %q; leave out the quotes and the $, it is quoted already",
 				inside[:min(len(inside), 40)])
 		}
 		parts, prompt = append(parts, Part{m.kind, inside}), rest[end+1:]
@@ -233,12 +233,14 @@ func parse(prompt string) ([]Part, error) {
 
 // quotesArgs reports whether a command of the shell may have {{args}} inside quotes, where
 // quoting it once more would let what is typed run. A quote or a backslash before it that
-// does not end before it counts, and so does whatever has a syntax of its own.
+// does not end before it counts, a $ right before it, with which a quote begins in which
+// backslashes count, and whatever has a syntax of its own.
 func quotesArgs(command string) bool {
 	var open rune
 	escaped := false
 	for i, c := range command {
-		if strings.HasPrefix(command[i:], "{{args}}") && (open != 0 || escaped) {
+		unsure := open != 0 || escaped || strings.HasSuffix(command[:i], "$")
+		if unsure && strings.HasPrefix(command[i:], "{{args}}") {
 			return true
 		}
 		switch {

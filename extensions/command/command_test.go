@@ -64,6 +64,7 @@ func TestQuotedArguments(t *testing.T) {
 	for prompt, bad := range map[string]bool{
 		`!{grep "{{args}}" f}`: true, `!{grep '{{args}}' f}`: true, `!{echo a"b {{args}}"}`: true, "!{echo `x {{args}}`}": true,
 		`!{echo \{{args}}}`: true, `!{echo "\""{{args}}}`: false, "!{cat <<E\n{{args}}\nE\n}": true,
+		`!{echo ${{args}}}`: true, `!{echo $ {{args}}}`: false,
 		`!{grep {{args}} "f"}`: false, `!{grep "x" {{args}} 'y'}`: false, `!{echo '\'{{args}}}`: false, `say "{{args}}"`: false,
 	} {
 		dir := t.TempDir()

@@ -37,9 +37,9 @@ import (
 // The bounds of what is read.
 const (
 	maxFile        = 256 << 10
-	maxSkills      = 200 // of one place
-	maxListed      = 200 // files of a skill
-	maxDescription = 1024
+	maxSkills      = 200  // of one place
+	maxListed      = 200  // files of a skill
+	maxDescription = 1024 // characters
 )
 
 // fileName is the file that makes a folder a skill.
@@ -143,8 +143,8 @@ func (s *Skill) readHead(root *os.Root) error {
 		return fmt.Errorf("its name %q cannot be that of a skill: use letters, digits, dots, - and _", s.Name)
 	case s.Description == "":
 		return errors.New("SKILL.md has no description, so no model would know when to use it")
-	case len(s.Description) > maxDescription:
-		return fmt.Errorf("its description is longer than %d bytes", maxDescription)
+	case utf8.RuneCountInString(s.Description) > maxDescription:
+		return fmt.Errorf("its description is longer than %d characters", maxDescription)
 	}
 	return nil
 }

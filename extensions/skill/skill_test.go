@@ -80,6 +80,12 @@ func TestSkills(t *testing.T) {
 			t.Errorf("%s: %q, %v", tt.args, got, err)
 		}
 	}
+	chinese := t.TempDir()
+	write(t, chinese, "long/SKILL.md", "---\nname: long\ndescription: "+strings.Repeat("技", 1024)+"\n---\nx")
+	write(t, chinese, "longer/SKILL.md", "---\nname: longer\ndescription: "+strings.Repeat("技", 1025)+"\n---\nx")
+	if of := skill.Read([]skill.Place{{Dir: chinese}}); of[0].Problem != "" || !strings.Contains(of[1].Problem, "1024 characters") {
+		t.Errorf("descriptions are counted in bytes: %q, %q", of[0].Problem, of[1].Problem)
+	}
 	if skill.Tools(all[:1]) != nil {
 		t.Error("a tool for skills that cannot be offered")
 	}
