@@ -20,6 +20,8 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 		`"run":"3","parentRun":"1","agent":"tester","type":"content.delta","data":{"text":"It fails.\nOften."}`,
 		`"run":"2","parentRun":"1","agent":"finder","type":"content.delta","data":{"text":"in a.go."}`,
 		`"run":"1","agent":"lead","type":"tool.state","data":{"call":"c","name":"finder","args":{"query":"bug"},"state":"success","risk":"low","result":{"content":"in a.go","bytes":7}}`,
+		`"run":"2","parentRun":"1","agent":"finder","type":"todos.changed","data":{"todos":[{"description":"look","status":"in_progress"}]}`,
+		`"run":"2","parentRun":"1","agent":"finder","type":"todos.changed","data":{"todos":[{"description":"look","status":"completed"}]}`,
 		`"run":"1","agent":"lead","type":"content.delta","data":{"text":"Found."}`,
 		`"run":"1","agent":"lead","type":"handoff.started","data":{"from":"lead","to":"mender","reason":"it is to be mended","chain":["lead","mender"],"depth":1,"run":"4"}`,
 		`"run":"4","parentRun":"1","agent":"mender","type":"run.started","data":{"input":[{"type":"text","text":"fix it"}]}`,
@@ -33,7 +35,7 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 	want := []string{
 		"## @lead fix it", "",
 		"✓ finder bug  +2 lines", "",
-		"> **@finder** find it", ">", "> It is", "> in a.go.", "",
+		"> **@finder** find it", ">", "> It is", "> in a.go.", ">", "> - [x] look", "",
 		"> **@tester** test it", ">", "> It fails.", "> Often.", "",
 		"Found.", "",
 		"**lead → mender**: it is to be mended", "",
@@ -53,6 +55,36 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 			}
 			return true
 		})
+		s.command("qall!")
+	})
+}
+
+// TestNeovimPluginAtEdges: a diagnostic that ends behind the last line keeps nobody from
+// running an agent, a change can be compared again while it is compared, and lines of code
+// that begin with -- or ++ are counted.
+func TestNeovimPluginAtEdges(t *testing.T) {
+	lua := `function Check()
+  local client = { offset_encoding = 'utf-16' }
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'one', 'two' })
+  vim.diagnostic.set(vim.api.nvim_create_namespace('edge'), 0, { { lnum = 0, col = 0, end_lnum = 2, end_col = 0, message = 'm', severity = 1 } })
+  local last = require('agents.context').of()(client).diagnostics[1].range['end']
+  local question = { id = 'q', preview = { uri = 'file:///x/b.txt', oldText = 'a', newText = 'b', kind = 'diff' } }
+  require('agents.compare').show(question)
+  vim.cmd('tabfirst')
+  require('agents.compare').show(question)
+  vim.cmd('tabonly')
+  local server = { id = 1, config = { root_dir = vim.fn.getcwd() } }
+  local patch = '--- a/a.lua\n+++ b/a.lua\n@@ -1 +1,2 @@\n--- said\n+++ i\n+++ j\n'
+  require('agents.events').show(server, { seq = 1, session = 'main', run = '1', type = 'file.changed', data = { uri = 'file:///x/a.lua', kind = 'edit', patch = patch } })
+  local lines = vim.api.nvim_buf_get_lines(require('agents.ui').view_of(vim.fn.getcwd(), 'main').buf, 0, 3, false)
+  print('checked ' .. last.line .. ':' .. last.character .. lines[3])
+end
+`
+	inPlugin(t, func(t *testing.T, n neovimOf) {
+		s := n.plugged(t, os.Environ(), t.TempDir(), "x", lua)
+		s.await("0,0-1")
+		s.command("lua Check()")
+		s.await("checked 2:0± edit /x/a.lua  +2 −1")
 		s.command("qall!")
 	})
 }

@@ -51,6 +51,7 @@ end
 -- show shows what an edit would change, in a tab. With decide, which answers the
 -- question, the person may edit the new text first.
 function M.show(question, decide)
+  question.compared = (question.compared or 0) + 1 -- it may be shown in another tab
   local name = vim.fn.fnamemodify(vim.uri_to_fname(question.preview.uri), ':t')
   vim.cmd('tabnew')
   for i, text in ipairs({ question.preview.oldText or '', question.preview.newText or '' }) do
@@ -60,7 +61,7 @@ function M.show(question, decide)
     local buf = api.nvim_get_current_buf()
     vim.bo[buf].buftype = 'nofile'
     vim.bo[buf].bufhidden = 'wipe'
-    api.nvim_buf_set_name(buf, ('agents://%s/%s %s'):format(question.id, i == 1 and 'before' or 'after', name))
+    api.nvim_buf_set_name(buf, ('agents://%s/%d/%s %s'):format(question.id, question.compared, i == 1 and 'before' or 'after', name))
     api.nvim_buf_set_lines(buf, 0, -1, false, ui.lines_of((text:gsub('\n$', ''))))
     vim.bo[buf].modifiable = false
     vim.cmd('diffthis')

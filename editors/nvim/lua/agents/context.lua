@@ -5,6 +5,9 @@ local agents = require('agents')
 
 -- position is a place in a buffer as a server counts it.
 function M.position(client, buf, row, column)
+  if row >= vim.api.nvim_buf_line_count(buf) then -- where a diagnostic of the last line may end
+    return { line = row, character = 0 }
+  end
   return { line = row, character = vim.lsp.util.character_offset(buf, row, column, client.offset_encoding) }
 end
 

@@ -132,13 +132,12 @@ end
 
 on['file.changed'] = function(view, run, data)
   local lines = ui.lines_of((data.patch:gsub('\n$', '')))
-  local more, less = 0, 0
+  local more, less, named = 0, 0, true -- a line of code may begin as the file's names do
   for _, line in ipairs(lines) do
-    if line:match('^%+') and not line:match('^%+%+%+ ') then
-      more = more + 1
-    elseif line:match('^%-') and not line:match('^%-%-%- ') then
-      less = less + 1
-    end
+    local kind = line:sub(1, 1)
+    named = named and kind ~= '@'
+    more = more + ((not named and kind == '+') and 1 or 0)
+    less = less + ((not named and kind == '-') and 1 or 0)
   end
   local name = vim.fn.fnamemodify(vim.uri_to_fname(data.uri), ':.')
   local block = { ('± %s %s  +%d −%d'):format(data.kind, name, more, less) }
@@ -174,7 +173,7 @@ on['todos.changed'] = function(view, run, data)
     return ('- %s %s'):format(marks[todo.status] or '[ ]', one_line(todo.description, 200))
   end, data.todos)
   if run.todos and #lines > 0 then
-    replace(view, run, run.todos, ui.prefixed(run, lines))
+    replace(view, run, run.todos, lines)
   elseif #lines > 0 then
     run.todos = add(view, run, 'todos', lines)
   end
