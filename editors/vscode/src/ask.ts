@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { AskParams, AskResult } from "./protocol";
+import { listOf } from "./words";
 
 /** ask puts an agent's question to the person: a list, a line of text, or a line for each field. */
 export async function ask(
@@ -62,8 +63,7 @@ async function askField(
 		token,
 	);
 	if (field.type === "array" && text !== undefined) {
-		const values = text.split(",").map((one) => one.trim()).filter((one) => one !== "");
-		return field.items?.type === "number" ? values.map(Number) : values;
+		return listOf(text, field.items?.type);
 	}
 	return numeric && text !== undefined ? Number(text) : text;
 }

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Parts } from "./commands";
 import type { ActivityParams, Session } from "./protocol";
 import { messageOf, rowsOf } from "./server";
+import { isMessage } from "./timeline";
 import { ago, clip, inputText, plural } from "./words";
 
 const icons: Record<string, string> = {
@@ -132,7 +133,7 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
 		for (let from = 1, more = true; more; ) {
 			const page = await this.parts.server.request("agents/subscribe", { session: s.session, fromSeq: from });
 			for (const e of page.events as ActivityParams[]) {
-				if (e.type === "run.started" && e.seq > 1) {
+				if (isMessage(e) && e.seq > 1) {
 					const { input } = e.data as { input: Parameters<typeof inputText>[0] };
 					items.unshift({ label: clip(inputText(input), 80), description: e.agent ?? "", at: e.seq - 1 });
 				}

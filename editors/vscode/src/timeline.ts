@@ -17,6 +17,11 @@ export type Entry = { id: string; run: string } & (
 	| { kind: "end"; result: RunFinished; text: string; spent: string }
 );
 
+/** isMessage reports whether a run began with a message of the person's, and not with what another run asked. */
+export function isMessage(e: ActivityParams): boolean {
+	return e.type === "run.started" && !e.parentRun;
+}
+
 /** Timeline folds events into entries. */
 export class Timeline {
 	readonly entries: Entry[] = [];
@@ -39,7 +44,7 @@ export class Timeline {
 		const e = event as Known;
 		switch (e.type) {
 			case "run.started":
-				return e.parentRun ? undefined : this.ask(run, e.seq, inputText(e.data.input));
+				return isMessage(event) ? this.ask(run, e.seq, inputText(e.data.input)) : undefined;
 			case "input":
 				return this.add({ id: this.id(), run, kind: "user", text: inputText(e.data.input) });
 			case "content.delta":

@@ -4,7 +4,13 @@ import type { ContentBlock, GuardrailChecked, RunFinished, ToolState } from "./p
 /** clip cuts a text to one line of at most so many characters. */
 export function clip(text: string, width: number): string {
 	const line = text.trim().replace(/\s+/g, " ");
-	return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+	return line.length > width ? `${line.slice(0, width - 1).replace(/[\ud800-\udbff]$/, "")}…` : line;
+}
+
+/** listOf is what was typed with commas, as values of a type of JSON Schema. */
+export function listOf(text: string, type = "string"): (string | number)[] {
+	const values = text.split(",").map((one) => one.trim()).filter((one) => one !== "");
+	return type === "number" || type === "integer" ? values.map(Number) : values;
 }
 
 /** fileName returns the last part of a URI, decoded. */

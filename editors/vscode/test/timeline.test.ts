@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ActivityParams } from "../src/protocol";
-import { type Entry, Timeline } from "../src/timeline";
+import { type Entry, isMessage, Timeline } from "../src/timeline";
 
 let seq = 0;
 const event = (type: string, data: unknown, more: Partial<ActivityParams> = {}): ActivityParams => ({
@@ -100,6 +100,8 @@ test("a rewind names the first message that it took back, and a fork says where 
 	const second = said("second");
 	t.apply(second);
 	t.apply(said("third"));
+	const task = event("run.started", { input: [{ type: "text", text: "look" }] }, { run: "r2", parentRun: "r1" });
+	assert.deepEqual([isMessage(second), isMessage(task)], [true, false]); // what an agent asked of another is no message of the person's
 	const [line] = t.apply(event("rewound", { toSeq: second.seq - 1, files: [] }));
 	assert.match(line?.kind === "line" ? line.text : "", /went back to before “second”/);
 	assert.equal(t.apply(event("rewound", { toSeq: 1000, files: [] })).length, 0);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, asCode, clip, count, ending, escapeMarkdown, namedAgent, spent, toolOutcome, toolTitle } from "../src/words";
+import { ago, asCode, clip, count, ending, escapeMarkdown, listOf, namedAgent, spent, toolOutcome, toolTitle } from "../src/words";
 
 test("a call is named by its file, else by what it is about", () => {
 	assert.equal(toolTitle({ name: "read_file", args: { file_path: "x/a.ts" }, path: "file:///w/x/a%20b.ts" }), "read_file a b.ts");
@@ -37,6 +37,10 @@ test("numbers and times are short", () => {
 	assert.equal(count(76_000), "76k");
 	assert.equal(clip("a  b", 10), "a b");
 	assert.equal(clip("abcdef", 4), "abc…");
+	assert.equal(clip("ab😀cdef", 4), "ab…"); // no half of a character
+	assert.deepEqual(listOf("1, 2,", "integer"), [1, 2]);
+	assert.deepEqual(listOf("0.5", "number"), [0.5]);
+	assert.deepEqual(listOf("a, 2", "string"), ["a", "2"]);
 	assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T03:00:01Z")), "3 h ago");
 	assert.equal(ago(undefined, 0), "");
 });
