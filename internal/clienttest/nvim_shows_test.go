@@ -61,7 +61,7 @@ func TestNeovimPluginShowsChains(t *testing.T) {
 
 // TestNeovimPluginAtEdges: a diagnostic that ends behind the last line keeps nobody from
 // running an agent, a change can be compared again while it is compared, and lines of code
-// that begin with -- or ++ are counted.
+// that begin with -- or ++ are counted; an event that overtakes a page of past ones is shown.
 func TestNeovimPluginAtEdges(t *testing.T) {
 	lua := `function Check()
   local client = { offset_encoding = 'utf-16' }
@@ -77,6 +77,18 @@ func TestNeovimPluginAtEdges(t *testing.T) {
   local patch = '--- a/a.lua\n+++ b/a.lua\n@@ -1 +1,2 @@\n--- said\n+++ i\n+++ j\n'
   require('agents.events').show(server, { seq = 1, session = 'main', run = '1', type = 'file.changed', data = { uri = 'file:///x/a.lua', kind = 'edit', patch = patch } })
   local lines = vim.api.nvim_buf_get_lines(require('agents.ui').view_of(vim.fn.getcwd(), 'main').buf, 0, 3, false)
+  local answer
+  server.request = function(...)
+    answer = select(select('#', ...) - 1, ...)
+  end
+  local function said(seq, text)
+    return { seq = seq, session = 'live', run = '1', agent = 'a', type = 'content.delta', data = { text = text } }
+  end
+  require('agents.events').replay(server, 'live')
+  require('agents.events').show(server, said(2, 'two')) -- overtakes the answer, which does not have it
+  answer(nil, { events = { said(1, 'one ') }, nextSeq = 2 })
+  local shown = vim.api.nvim_buf_get_lines(require('agents.ui').view_of(vim.fn.getcwd(), 'live').buf, 0, 3, false)
+  lines[3] = lines[3] .. ' ' .. shown[3]
   print('checked ' .. last.line .. ':' .. last.character .. lines[3])
 end
 `
@@ -84,7 +96,7 @@ end
 		s := n.plugged(t, os.Environ(), t.TempDir(), "x", lua)
 		s.await("0,0-1")
 		s.command("lua Check()")
-		s.await("checked 2:0± edit /x/a.lua  +2 −1")
+		s.await("checked 2:0± edit /x/a.lua  +2 −1 one two")
 		s.command("qall!")
 	})
 }

@@ -288,7 +288,9 @@ function M.show(client, event)
     require('agents.changes').mark(client, event.session)
   end
   local view = ui.view_of(client.config.root_dir, event.session)
-  if not view.loading then
+  if view.loading then
+    table.insert(view.late, event) -- it may have overtaken the page that ends before it
+  else
     render(view, event)
   end
 end
@@ -309,7 +311,7 @@ end
 -- replay shows a session from its first event, and then calls done.
 function M.replay(client, session, done)
   local view = ui.open(client, session, true)
-  view.seq, view.blocks, view.runs, view.handovers, view.loading = 0, {}, {}, {}, true
+  view.seq, view.blocks, view.runs, view.handovers, view.late, view.loading = 0, {}, {}, {}, {}, true
   ui.modify(view, function(buf)
     api.nvim_buf_set_lines(buf, 0, -1, false, {})
   end)
@@ -322,6 +324,9 @@ function M.replay(client, session, done)
         return page(result.nextSeq)
       end
       view.loading = false
+      for _, event in ipairs(view.late) do
+        render(view, event)
+      end
       if done then
         done()
       end
