@@ -63,6 +63,8 @@ class Panel {
 	private timeline = new Timeline();
 	private agents: string[] = [];
 	private seen = 0;
+	/** events that came while past ones are loaded, which they may overtake */
+	private late: ActivityParams[] | undefined;
 	private timer: NodeJS.Timeout | undefined;
 	private loaded!: () => void;
 	readonly ready = new Promise<void>((done) => {
@@ -89,7 +91,7 @@ class Panel {
 		this.view.iconPath = { light: vscode.Uri.joinPath(media, "agents.svg"), dark: vscode.Uri.joinPath(media, "agents-dark.svg") };
 		this.subscriptions.push(
 			webview.onDidReceiveMessage((m: FromPage) => void this.hear(m)),
-			server.onActivity((e) => this.take(e)),
+			server.onActivity((e) => (this.late ? void this.late.push(e) : this.take(e))),
 			server.onStart(() => void this.load()),
 			server.onEnd(() => this.post({ type: "problem", message: "The server ended. What ran is in the Sessions view, to be resumed." })),
 			confirmations.onCount(() => this.state(confirmations.waiting > 0)),
@@ -162,6 +164,7 @@ class Panel {
 
 	/** load shows the session from its beginning, and what comes from then on. */
 	private async load(): Promise<void> {
+		this.late ??= [];
 		try {
 			const [{ agents }, page] = [
 				await this.server.request("agents/list", {}),
@@ -182,6 +185,7 @@ class Panel {
 					break;
 				}
 			}
+			this.takeLate();
 			if (this.seen > 0) {
 				await this.look();
 			}
@@ -189,7 +193,16 @@ class Panel {
 		} catch (err) {
 			this.post({ type: "problem", message: messageOf(err) });
 		}
+		this.takeLate();
 		this.loaded();
+	}
+
+	private takeLate(): void {
+		const late = this.late ?? [];
+		this.late = undefined;
+		for (const e of late) {
+			this.take(e);
+		}
 	}
 
 	/** look asks who has the session, and which of its runs go on: one that a crash cut off never told its end. */
