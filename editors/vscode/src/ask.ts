@@ -32,7 +32,7 @@ export async function ask(
 /** A member of a flat JSON Schema. */
 interface Field {
 	type?: string;
-	enum?: string[];
+	enum?: (string | number)[];
 	items?: { type?: string };
 	title?: string;
 	description?: string;
@@ -48,8 +48,10 @@ async function askField(
 	const several = field.type === "array" ? " (several with commas)" : "";
 	const prompt = `${field.description ?? field.title ?? name}${several}`;
 	if (field.enum || field.type === "boolean") {
-		const choice = await vscode.window.showQuickPick(field.enum ?? ["yes", "no"], { ...options, placeHolder: prompt }, token);
-		return field.enum || choice === undefined ? choice : choice === "yes";
+		const values = field.enum ?? [true, false];
+		const labels = field.enum?.map(String) ?? ["yes", "no"];
+		const choice = await vscode.window.showQuickPick(labels, { ...options, placeHolder: prompt }, token);
+		return choice === undefined ? undefined : values[labels.indexOf(choice)];
 	}
 	const numeric = field.type === "number" || field.type === "integer";
 	const text = await vscode.window.showInputBox(

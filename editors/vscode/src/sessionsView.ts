@@ -79,7 +79,7 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
 	}
 
 	private async list(): Promise<Session[]> {
-		return (await this.parts.server.request("agents/session/list", {})).sessions;
+		return (await this.parts.server.request("agents/session/list", { limit: 1000 })).sessions; // without it the newest 100
 	}
 
 	private async pick(): Promise<Session | undefined> {
