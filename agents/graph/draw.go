@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Picture is a graph as it is shown, with the state of its nodes where it runs, or the
@@ -64,8 +65,15 @@ var Formats = []string{"text", "mermaid", "dot", "json"}
 
 // Draw writes a picture in one of [Formats]; false for another.
 // "" is text. Texts of the agent's file are in the result, escaped where they would mean
-// something in its language.
+// something in its language, each in one line and without control characters.
 func (p Picture) Draw(format string) (string, bool) {
+	p.Nodes, p.Links = slices.Clone(p.Nodes), slices.Clone(p.Links)
+	for i := range p.Nodes {
+		p.Nodes[i].Does = oneLine(p.Nodes[i].Does)
+	}
+	for i := range p.Links {
+		p.Links[i].Label = oneLine(p.Links[i].Label)
+	}
 	switch format {
 	case "", "text":
 		return p.Text(), true
@@ -100,6 +108,17 @@ func (p Picture) Text() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// oneLine returns what a file says as a picture has it: in one line, and without what a terminal
+// would take for a command.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, strings.Join(strings.Fields(text), " "))
 }
 
 // label is what a picture says of an edge: when it is taken. White space of a condition
@@ -145,8 +164,8 @@ var colors = []struct{ state, color string }{
 }
 
 // keywords are the words of Mermaid that no node's id may be, or have before a dash.
-var keywords = []string{"end", "style", "class", "classDef", "graph", "subgraph", "flowchart", "linkStyle", "interpolate",
-	"href", "call"}
+var keywords = []string{"end", "style", "class", "classDef", "graph", "subgraph", "flowchart", "linkStyle",
+	"interpolate", "href", "call"}
 
 // mermaidID is a node's name as Mermaid takes it. No name of a node begins with an underscore.
 func mermaidID(name string) string {

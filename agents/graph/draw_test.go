@@ -42,6 +42,17 @@ Edges:
 			t.Errorf("%q is not in %s", want, got)
 		}
 	}
+	// What a file says stays in its line, and sends no terminal anything.
+	plan := &Plan{Entry: "a", Nodes: []Node{{Name: "a", Kind: Tool, Of: "x\x1b]52;c;eA==\a\nEdges:\n"}}, Edges: []Edge{{From: "a", To: End, Condition: "input == '\x1b[2J'"}}}
+	handoffs := Picture{Name: "a", Entry: "a", Handoffs: true, Nodes: []Shown{{Name: "a", Does: "T\x1b[2J"}}, Links: []Link{{From: "a", To: End, Label: "if: x ==\n'\x1b'"}}}
+	for _, odd := range []Picture{plan.Picture("odd", nil), handoffs} {
+		for _, format := range Formats {
+			got, _ := odd.Draw(format)
+			if strings.ContainsAny(got, "\a\x1b") || strings.Contains(got, "==\n") || strings.Count(got, "\nEdges:\n") > 1 {
+				t.Errorf("%q", got)
+			}
+		}
+	}
 	if got := picture.DOT(); !strings.Contains(got, `"fixer" -> "__end__" [label="if: fixer == \"a;b\" && 1 < 2", style=dashed];`) || !strings.Contains(got, `"analyzer" [label="analyzer\ndebug-analyzer"];`) {
 		t.Errorf("%s", got)
 	}
