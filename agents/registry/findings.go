@@ -145,7 +145,8 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 		if i == len(d.SubagentRanges) {
 			break // the others come with the tools of another tool's file
 		}
-		if name == "*" || s.find(d.Folder, name) != nil {
+		_, alone, ofFolder := strings.Cut(name, ":")
+		if name == "*" || (!ofFolder && s.find(d.Folder, name) != nil) {
 			continue
 		}
 		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown",
@@ -157,6 +158,12 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 			p.Meant = s.near(d, name)
 		}
 		p.Message = fmt.Sprintf("There is no agent %s, so this subagent is left out; ", name)
+		if ofFolder {
+			p.Message = fmt.Sprintf("A subagent is named without its folder, so %s is left out; ", name)
+			if s.find(d.Folder, alone) != nil {
+				p.Meant = alone
+			}
+		}
 		if p.Meant != "" {
 			p.Message += "did you mean " + p.Meant + "?"
 		} else {

@@ -36,7 +36,7 @@ func shown(problems []definition.Problem) []string {
 }
 
 // TestFindingsOfFolders: folder:name is the agent of that workspace folder, and no
-// other's.
+// other's; a subagent is named alone.
 func TestFindingsOfFolders(t *testing.T) {
 	w := newWorld(t)
 	w.write("one", "a.md", with("a", "handoffs: [{to: two:b}, {to: one:b}, {to: nowhere:b}, {to: two:buildr}, {to: one:a}]\n"))
@@ -50,7 +50,7 @@ func TestFindingsOfFolders(t *testing.T) {
 			"handoff-cycle info 5:17-22 > b.md:5:17-22", "handoff-target error 5:30-35 ", "handoff-target error 5:43-52 ",
 			"handoff-target error 5:60-70 two:builder", "handoff-target error 5:78-83 ",
 		},
-		"two/b.md": {"handoff-cycle info 5:17-22 > a.md:5:17-22"}, "two/builder.md": nil, "one/c.md": {"subagent-unknown error 5:26-33 "}, "one/alone.md": {"dead info 3:7-12 "},
+		"two/b.md": {"handoff-cycle info 5:17-22 > a.md:5:17-22"}, "two/builder.md": nil, "one/c.md": {"subagent-unknown error 5:13-24 builder", "subagent-unknown error 5:26-33 "}, "one/alone.md": {"dead info 3:7-12 ", "subagent-unknown error 7:20-29 alone"},
 	} {
 		place, name, _ := strings.Cut(file, "/")
 		if got := shown(s.Findings(find(t, s, w.path(place, name)))); !slices.Equal(got, want) {
