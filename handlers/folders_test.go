@@ -141,7 +141,7 @@ func TestTranscriptLines(t *testing.T) {
 		{activity.ContextCleared{Agent: "fixer"}, "- the context of fixer was cleared"},
 		{activity.ContextCleared{Agent: "fixer", Purged: true}, "- the context of fixer was cleared, and what it held was erased"},
 		{activity.TodosChanged{Todos: []activity.Todo{{Description: "read\n# x", Status: "in_progress"}, {Status: "pending"}}}, `- plan: 1/2 read\n# x`},
-		{activity.LoopDetected{Kind: "call", Count: 5, What: "ls", Action: "ended"}, "- repeats itself 5 times: ls (ended)"},
+		{activity.LoopDetected{Kind: "call", Count: 5, What: "ls, 5 times", Action: "ended"}, "- repeats itself: ls, 5 times (ended)"},
 		{activity.RunState{From: activity.Running, To: activity.Paused, Why: "no key\nat all"}, `- paused: no key\nat all`},
 		{activity.RunState{From: activity.Paused, To: activity.Running}, "- running"},
 		{activity.RunState{From: activity.Running, To: activity.Waiting}, ""},

@@ -43,7 +43,7 @@ func TestProgressLine(t *testing.T) {
 		{activity.RunState{From: activity.Running, To: activity.Paused}, "debugger · paused · 2/30 turns · 12k tok"},
 		{activity.ContextCompressed{Before: 120_000, After: 40_400, Status: "COMPRESSED"}, "debugger · compressed 120k → 40k tok · 2/30 turns · 12k tok"},
 		{activity.ContextCompressed{Status: "NOOP"}, "debugger · not compressed (NOOP) · 2/30 turns · 12k tok"},
-		{activity.LoopDetected{Kind: "call", Count: 5, What: "grep x\x07"}, `debugger · repeats itself 5 times: grep x\x07 · 2/30 turns · 12k tok`},
+		{activity.LoopDetected{Kind: "call", Count: 5, What: "grep x\x07"}, `debugger · repeats itself: grep x\x07 · 2/30 turns · 12k tok`},
 		{activity.TodosChanged{}, ""},
 		{activity.TodosChanged{Todos: []activity.Todo{{Description: "read", Status: "completed"}, {Description: "write", Status: "in_progress"}, {Status: "pending"}}},
 			"debugger · 2/3 write · 2/30 turns · 12k tok"},

@@ -96,10 +96,7 @@ func describe(b *strings.Builder, e activity.Event) {
 			fmt.Fprintf(b, "\n- %s: %s\n", body.Kind, tool.FileName(body.URI))
 			return
 		}
-		fence := "```"
-		for strings.Contains(body.Patch, fence) { // a blank before a fence of the file's does not hide it
-			fence += "`"
-		}
+		fence := tool.Backticks(body.Patch, 3) // a blank before a fence of the file's does not hide it
 		fmt.Fprintf(b, "\n%sdiff\n%s\n%s\n", fence, strings.TrimSuffix(body.Patch, "\n"), fence)
 	case activity.RunState:
 		if body.To == activity.Paused || body.To == activity.Interrupted || body.From == activity.Paused {

@@ -92,11 +92,10 @@ func CompressionText(b activity.ContextCompressed) string {
 
 // RepetitionText says in a few words what a run does over and over.
 func RepetitionText(b activity.LoopDetected) string {
-	what := b.What
-	if what == "" {
-		what = b.Kind
+	if b.What == "" {
+		return fmt.Sprintf("repeats itself %d times: %s", b.Count, b.Kind)
 	}
-	return fmt.Sprintf("repeats itself %d times: %s", b.Count, what)
+	return "repeats itself: " + b.What // which has how often
 }
 
 // line joins the lines of a text.

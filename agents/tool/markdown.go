@@ -41,14 +41,24 @@ func MarkdownText(s string) string {
 // visible as [Escape] does.
 func MarkdownCode(s string) string {
 	s = Escape(s)
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
+	fence := Backticks(s, 1)
 	if s == "" || s[0] == '`' || s[len(s)-1] == '`' || (s[0] == ' ' && s[len(s)-1] == ' ') {
 		s = " " + s + " " // a viewer takes one of each side away
 	}
 	return fence + s + fence
+}
+
+// Backticks returns so many backticks that s has nowhere as many in a row, and n at least:
+// what stands between two of them is s, whatever it has.
+func Backticks(s string, n int) string {
+	row := 0
+	for i := range len(s) {
+		if row++; s[i] != '`' {
+			row = 0
+		}
+		n = max(n, row+1)
+	}
+	return strings.Repeat("`", n)
 }
 
 // means reports whether a word could be more than text in Markdown, wherever it
