@@ -72,16 +72,26 @@ func summary(q agents.Question) (text string, cut bool) {
 		head = append(head, strings.Join(notes, "; "))
 	}
 	marker := fmt.Sprintf("… the %s is %d characters long: Show has all of it", what, utf8.RuneCountInString(whole))
-	room := summaryLines - len(head) - 1 // without the marker
-	lines := []string{middle(head[0], 2*summaryWidth)}
-	for _, line := range head[1:] {
-		lines = append(lines, middle(line, summaryWidth))
+	for _, width := range []int{summaryWidth, 80, 60} { // an editor would cut off the end
+		if text = cutSummary(head, body, marker, width); messageLength(text) <= summaryWhole {
+			break
+		}
 	}
-	// Show the first lines and the last one, with the marker between them.
+	return text, true
+}
+
+// cutSummary shows the first lines and the last one, with the marker between them, none of them
+// longer than a width.
+func cutSummary(head, body []string, marker string, width int) string {
+	room := summaryLines - len(head) - 1 // without the marker
+	lines := []string{middle(head[0], 2*width)}
+	for _, line := range head[1:] {
+		lines = append(lines, middle(line, width))
+	}
 	for i, line := range body {
 		switch {
 		case len(body) <= room || i < room-1 || i == len(body)-1:
-			lines = append(lines, middle(line, summaryWidth))
+			lines = append(lines, middle(line, width))
 		case i == room-1:
 			lines = append(lines, marker)
 		}
@@ -89,7 +99,7 @@ func summary(q agents.Question) (text string, cut bool) {
 	if len(body) <= room {
 		lines = append(lines, marker)
 	}
-	return strings.Join(lines, "\n"), true
+	return strings.Join(lines, "\n")
 }
 
 // messageLength returns how many UTF-16 code units a message is when it is sent, with

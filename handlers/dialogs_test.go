@@ -137,6 +137,20 @@ func TestSEC71SummaryHidesNothing(t *testing.T) {
 	}
 }
 
+// TestSEC71SummaryFitsADialog: also where all is long, and of signs that count twice, the end is
+// not what an editor cuts off.
+func TestSEC71SummaryFitsADialog(t *testing.T) {
+	for _, sign := range []string{"x", "📏"} {
+		long := strings.Repeat(sign, 300)
+		q := asking(tool.Preview{Kind: "command", Cwd: "/w/" + long, Command: strings.Repeat("echo "+long+"\n", 9) + long + " the end"})
+		q.Plan.Title = long
+		text, cut := summary(q)
+		if n := messageLength(text); !cut || n > summaryWhole || !strings.HasSuffix(text, " the end") {
+			t.Errorf("cut %v, %d long:\n%s", cut, n, text)
+		}
+	}
+}
+
 // TestForgetShown: what was shown lasts as long as the connection (SEC-116).
 func TestForgetShown(t *testing.T) {
 	c := connect(t, nil)
