@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/agentls/agentls/internal/pattern"
 )
 
 // The events at which hooks are run: [settings.HookEvents].
@@ -96,17 +98,17 @@ type Specific struct {
 }
 
 // matches reports which of the names of an event a matcher takes; the first where it
-// takes several. One that is empty or * takes all. One that is no regular expression
-// takes all as well: the hook is run more often than was meant, and never less.
+// takes several. One that is empty or * takes all. One that is no regular expression,
+// or would take long to make, takes all as well: the hook is run more often than was meant, and never less.
 // An event that is about nothing, as AfterAgent is, matches whatever the matcher.
 func matches(matcher string, names []string) (name string, ok bool) {
 	if matcher == "" || matcher == "*" || len(names) == 0 {
 		return first(names), true
 	}
-	re, err := regexp.Compile(matcher)
-	if err != nil {
+	if _, bad := pattern.Check(matcher); bad != nil {
 		return first(names), true
 	}
+	re := regexp.MustCompile(matcher)
 	for _, name := range names {
 		if re.MatchString(name) {
 			return name, true

@@ -92,16 +92,18 @@ func TestSEC94AndREL91HowACommandEnds(t *testing.T) {
 // guards.
 func TestHooksThatCannotBeRunBlock(t *testing.T) {
 	for settings, want := range map[string]string{
-		`{"BeforeTool": [{"hooks": [{"type": "plugin", "command": "x"}]}]}`:                         "only command is supported",
-		`{"BeforeTool": [{"hooks": [{"type": "command"}]}]}`:                                        "no command",
-		`{"BeforeTool": [{"hooks": [{"command": "true", "timeout": 600001}]}]}`:                     "its timeout",
-		`{"BeforeTool": [{"matcher": "(", "hooks": [{"command": "true"}]}]}`:                        "no regular expression",
-		`{"BeforeTool": [{"hooks": [{"command": "true", "sandbox": "yes"}]}]}`:                      "its sandbox",
-		`{"BeforeTool": [{"hooks": [{"command": "true", "env": {"A": "$NOWHERE"}}]}]}`:              "NOWHERE is not set",
-		`{"BeforeTool": {"hooks": []}}`:                                                             "cannot be read",
-		`{"BeforeTool": [{"hooks": [{"command": "no-such-program-at-all", "args": []}]}]}`:          "there is no program",
-		`{"BeforeTool": [{"hooks": [{"command": "true", "timeout": "1"}]}]}`:                        "cannot be read",
-		`{"BeforeTool": [{"hooks": [{"command": "true"}, {"command": "exit 3", "name": "last"}]}]}`: "the hook last failed",
+		`{"BeforeTool": [{"hooks": [{"type": "plugin", "command": "x"}]}]}`:                                        "only command is supported",
+		`{"BeforeTool": [{"hooks": [{"type": "command"}]}]}`:                                                       "no command",
+		`{"BeforeTool": [{"hooks": [{"command": "true", "timeout": 600001}]}]}`:                                    "its timeout",
+		`{"BeforeTool": [{"matcher": "(", "hooks": [{"command": "true"}]}]}`:                                       "no regular expression",
+		`{"BeforeTool": [{"matcher": "` + strings.Repeat(`\\pL{500}`, 20) + `", "hooks": [{"command": "true"}]}]}`: "becomes too large",
+		`{"BeforeTool": [{"matcher": "` + strings.Repeat("x", 2000) + `", "hooks": [{"command": "true"}]}]}`:       "longer than 1024 bytes",
+		`{"BeforeTool": [{"hooks": [{"command": "true", "sandbox": "yes"}]}]}`:                                     "its sandbox",
+		`{"BeforeTool": [{"hooks": [{"command": "true", "env": {"A": "$NOWHERE"}}]}]}`:                             "NOWHERE is not set",
+		`{"BeforeTool": {"hooks": []}}`:                                                                            "cannot be read",
+		`{"BeforeTool": [{"hooks": [{"command": "no-such-program-at-all", "args": []}]}]}`:                         "there is no program",
+		`{"BeforeTool": [{"hooks": [{"command": "true", "timeout": "1"}]}]}`:                                       "cannot be read",
+		`{"BeforeTool": [{"hooks": [{"command": "true"}, {"command": "exit 3", "name": "last"}]}]}`:                "the hook last failed",
 	} {
 		h, folder := hooks(t, settings, false)
 		if a := fire(t, h, folder, "BeforeTool", []string{"any"}, nil); !a.Denied() || !strings.Contains(a.Reason, want) {

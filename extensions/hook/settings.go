@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agentls/agentls/internal/pattern"
 	"github.com/agentls/agentls/internal/sandbox"
 	"github.com/agentls/agentls/internal/settings"
 )
@@ -175,8 +176,8 @@ func (d *Described) complete(kind string, env map[string]string, lookup func(str
 		}
 		d.Env = append(d.Env, name+"="+value)
 	}
-	if _, err := regexp.Compile(d.Matcher); err != nil && d.Matcher != "*" {
-		return fmt.Errorf("its matcher is no regular expression (%v)", err)
+	if _, bad := pattern.Check(d.Matcher); bad != nil && d.Matcher != "*" {
+		return fmt.Errorf("its matcher is no regular expression that is taken (%v)", bad)
 	}
 	return nil
 }
