@@ -116,6 +116,7 @@ func (t *serverTool) Plan(_ context.Context, env *tool.Env, args json.RawMessage
 // outside of the workspace, and one that file tools protect (spec 4.2, 11.1).
 func placesIn(env *tool.Env, args json.RawMessage) (worst tool.Risk, why string) {
 	worst = tool.Safe
+	env = tool.Together(env)
 	var value any
 	if json.Unmarshal(args, &value) != nil {
 		return tool.Unclassified, "its arguments cannot be read"

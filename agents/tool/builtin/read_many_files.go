@@ -92,6 +92,7 @@ func newWish(env *tool.Env, i int, text string) (wish, error) {
 // a file that is named and must not be read is refused here, one that a pattern
 // finds is left out there.
 func planMany(_ context.Context, env *tool.Env, args manyArgs) (*tool.Plan, error) {
+	env = tool.Together(env)
 	for i, g := range args.Exclude {
 		if !tool.ValidGlob(filepath.ToSlash(g)) {
 			return nil, tool.Errorf(tool.CodeArgs, "/exclude/%d: %q is no glob, or one of too many alternatives.", i, g)

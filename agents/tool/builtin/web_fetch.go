@@ -283,7 +283,11 @@ func decodeBody(resp *http.Response) (io.Reader, error) {
 	case "", "identity":
 		return body, nil
 	case "gzip", "x-gzip":
-		return gzip.NewReader(body)
+		plain, err := gzip.NewReader(body)
+		if errors.Is(err, io.EOF) {
+			return body, nil // an answer without a body
+		}
+		return plain, err
 	default:
 		return nil, fmt.Errorf("it is compressed as %q, which was not asked for", tool.Escape(encoding))
 	}

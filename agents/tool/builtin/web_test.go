@@ -243,6 +243,9 @@ func TestSEC105Bodies(t *testing.T) {
 			send(w, "text/plain", "", []byte("MZ\x00\x00"))
 		case "/brotli":
 			send(w, "text/html", "br", []byte("x"))
+		case "/gone": // as servers answer that compress all
+			w.Header().Set("Content-Encoding", "gzip")
+			w.WriteHeader(http.StatusNotFound)
 		case "/broken":
 			send(w, "text/html", "gzip", bomb[:100])
 		case "/deep":
@@ -255,7 +258,7 @@ func TestSEC105Bodies(t *testing.T) {
 	})
 	for path, code := range map[string]string{
 		"/bomb": tool.CodeTooLarge, "/endless": tool.CodeTooLarge, "/nothing": "", "/headers": tool.CodeFailed, "/slow": tool.CodeTimeout,
-		"/zip": tool.CodeBinary, "/lie": tool.CodeBinary, "/brotli": tool.CodeFailed, "/broken": tool.CodeFailed, "/deep": tool.CodeFailed, "/large": "", "/markup": "",
+		"/zip": tool.CodeBinary, "/lie": tool.CodeBinary, "/brotli": tool.CodeFailed, "/broken": tool.CodeFailed, "/deep": tool.CodeFailed, "/large": "", "/markup": "", "/gone": "",
 	} {
 		var limits builtin.Web
 		switch path {
@@ -272,6 +275,8 @@ func TestSEC105Bodies(t *testing.T) {
 			}
 		case tooltest.Code(err) != code:
 			t.Errorf("%s: %v, want %s", path, err, code)
+		case path == "/gone" && (!r.Failed || !strings.Contains(r.Content, "Status: 404 Not Found") || !strings.HasSuffix(r.Content, "(empty)")):
+			t.Errorf("%s: %+v", path, r)
 		case path == "/markup" && !strings.Contains(r.Content, "the rest of the page is left out"):
 			t.Errorf("%s: %d bytes", path, len(r.Content))
 		}
