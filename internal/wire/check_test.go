@@ -63,6 +63,7 @@ func TestREL19Parameters(t *testing.T) {
 		{new(wire.ResumeParams), `{"run":"a","wait":"no"}`, "wait", `is "no", want end or accept`},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"turns":-1}}`, "extend.turns", "is negative"},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"seconds":-1}}`, "extend.seconds", "is negative"},
+		{new(wire.ResumeParams), `{"run":"a","extend":{"seconds":10000000000}}`, "extend.seconds", "is more than 1000000000"},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"tokens":-1}}`, "extend.tokens", "is negative"},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"usd":-0.5}}`, "extend.usd", "is negative"},
 		{new(wire.ResumeParams), `{"run":"a","extend":{"usd":0.5}}`, "", ""},

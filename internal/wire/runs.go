@@ -162,9 +162,10 @@ type (
 		// What is wrong, in a sentence.
 		Message string `json:"message,omitempty"`
 		// Runs that go on in this daemon.
-		ActiveRuns int    `json:"activeRuns"`
-		Waiting    int    `json:"waiting"`           // questions that wait for a person
-		Command    string `json:"command,omitempty"` // what fixes it
+		ActiveRuns int `json:"activeRuns"`
+		Waiting    int `json:"waiting"` // questions that wait for a person
+		// What fixes it. It is absent in this version: the message says what to do.
+		Command string `json:"command,omitempty"`
 	}
 
 	// FilesWrittenParams names files that a run wrote to disk.
@@ -263,6 +264,9 @@ func (p *ResumeParams) Check() (string, error) {
 			if n.negative {
 				return "extend." + n.at, fmt.Errorf("is negative")
 			}
+		}
+		if most := 1_000_000_000; e.Seconds > most { // more would not fit into a time with what there is
+			return "extend.seconds", fmt.Errorf("is more than %d, which is 31 years", most)
 		}
 	}
 	return oneOf("wait", p.Wait, "", "end", "accept")

@@ -50,7 +50,7 @@ func (e ending) result(output *process.Output, note string, limit time.Duration)
 		b.WriteString("Note: " + note + ".\n")
 	}
 	// What is left out is counted where it is known how much there was.
-	room := tool.MaxResult - utf8.RuneCountInString(b.String()) - 500 // for the titles and the notes of both
+	room := max(0, tool.MaxResult-utf8.RuneCountInString(b.String())-500) // for the titles and the notes of both
 	forErrors := min(output.Stderr.Length(), max(room/2, room-output.Stdout.Length()))
 	if output.Long() || output.Stdout.Length() > room-forErrors || output.Stderr.Length() > forErrors {
 		r.Whole = output.Whole()

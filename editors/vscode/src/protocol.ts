@@ -2595,7 +2595,7 @@ export interface StatusParams {
 	activeRuns: number;
 	/** questions that wait for a person */
 	waiting: number;
-	/** what fixes it */
+	/** What fixes it. It is absent in this version: the message says what to do. */
 	command?: string;
 }
 
