@@ -115,7 +115,7 @@ func (s *Service) graphOf(conv *conversation, r *planned, p Start, stateRun stri
 		asked := Start{Agent: node.Of, Mode: definition.Task, from: origin{stateRun: stateRun}}
 		object, named := input.(map[string]any)
 		of, err := s.agentOf(node, r.folder, s.Settings(r.folder))
-		if err == nil && (of.Model == "" || of.Model == "inherit") {
+		if err == nil && slices.Contains([]string{"", "inherit"}, of.Model) {
 			asked.Model = p.Model // what the person asked for
 		}
 		switch {

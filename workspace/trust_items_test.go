@@ -187,7 +187,7 @@ func TestSEC11NamesAreLookedForInBounds(t *testing.T) {
 	if len(a.Items) != 2 {
 		t.Errorf("%d items", len(a.Items))
 	}
-	// Many words are not even heard.
+	// What stands behind the limit is not read.
 	left = 100
 	if _, ok := filesNamedBy(disk, []string{strings.Repeat("~/a", 1000) + words.String()}, &left); ok || left < -2000 {
 		t.Errorf("%t, %d looks left", ok, left)

@@ -219,7 +219,8 @@ func (k *checker) handoffs() {
 	var came []string
 	for _, e := range k.came.Events {
 		if b, ok := e.Body.(activity.HandoffStarted); ok {
-			if n := len(came); where == "" && (n >= len(want) || want[n] != b.To) {
+			n := len(came)
+			if wanted := n < len(want) && want[n] == b.To; !wanted && where == "" {
 				where = place(e)
 			}
 			came = append(came, b.To)

@@ -318,14 +318,19 @@ func (x *explainer) nodeRuns() int {
 	for _, n := range x.def.Graph.Nodes {
 		if n.Kind == graph.Agent || n.Kind == graph.Graph {
 			d := x.meant(n.Of)
-			// Its own runs are not counted here, so the limits of the tree have to do.
-			if d != nil && (d.Graph != nil || len(d.Subagents)+len(judges(d)) > 0) {
+			// The runs of others are not counted here, so the limits of the tree have to do.
+			if d != nil && runsOthers(d) {
 				return 0
 			}
 			tries = max(tries, 1+n.Retries)
 		}
 	}
 	return times(x.def.Graph.Steps(), tries)
+}
+
+// runsOthers reports whether a run of an agent may begin runs of other agents.
+func runsOthers(d *definition.Definition) bool {
+	return d.Graph != nil || len(d.Subagents)+len(judges(d)) > 0
 }
 
 // asTask is a delegated run of another agent.

@@ -99,10 +99,11 @@ func (b access) supersedes(a access, file string) bool {
 	if !slices.Contains(b.files, file) {
 		return false
 	}
-	if b.several || a.whole || a.several {
-		return b.changes || b.whole
+	if b.changes || b.whole {
+		return true
 	}
-	return b.changes || b.whole || (b.from <= a.from && b.to >= a.to)
+	parts := !b.several && !a.whole && !a.several
+	return parts && b.from <= a.from && b.to >= a.to
 }
 
 // access returns what a call with a result had to do with files; false when that was

@@ -148,8 +148,11 @@ func TestValidate(t *testing.T) {
 func TestNameOfFile(t *testing.T) {
 	for path, want := range map[string]string{"/a/My Agent.md": "my-agent", "a.agent.md": "a", `c:\x\y.md`: "y", "/a/1foo.md": "", "/a/-.md": ""} {
 		got := nameOfFile(path)
-		if got != want || (got != "" && CheckName(got) != nil) {
+		if got != want {
 			t.Errorf("%s: %q", path, got)
+		}
+		if got != "" && CheckName(got) != nil {
+			t.Errorf("%s: %q is no name", path, got)
 		}
 	}
 }

@@ -286,7 +286,8 @@ func (c *completion) colors() {
 func (c *completion) oneTool() {
 	c.tools()
 	c.items = slices.DeleteFunc(c.items, func(i Item) bool {
-		return i.Kind == ToolItem && (strings.Contains(i.Label, "*") || i.Label == "complete_task" || strings.HasPrefix(i.Label, "transfer_to_"))
+		one := !strings.Contains(i.Label, "*") && i.Label != "complete_task" && !strings.HasPrefix(i.Label, "transfer_to_")
+		return i.Kind == ToolItem && !one
 	})
 }
 

@@ -146,7 +146,7 @@ func (s *Snapshot) subagents(d *definition.Definition, uri string) (found []defi
 			break // the others come with the tools of another tool's file
 		}
 		_, alone, ofFolder := strings.Cut(name, ":")
-		if name == "*" || (!ofFolder && s.find(d.Folder, name) != nil) {
+		if found := !ofFolder && s.find(d.Folder, name) != nil; found || name == "*" {
 			continue
 		}
 		p := definition.Problem{URI: uri, Range: d.SubagentRanges[i], Code: "agent/subagent-unknown",

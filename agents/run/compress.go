@@ -164,7 +164,8 @@ func Compress(ctx context.Context, o Outside) (activity.ContextCompressed, error
 	agent, c := o.Definition.Name, o.Compression
 	before, _ := o.Session.Tokens(agent)
 	limit := c.threshold(o.Window)
-	if !o.Force && (limit <= 0 || before < limit || o.Session.CompressionFailed(agent)) {
+	wanted := limit > 0 && before >= limit && !o.Session.CompressionFailed(agent)
+	if !o.Force && !wanted {
 		return activity.ContextCompressed{Agent: agent, Before: before, After: before, Status: compression.NoOp}, nil
 	}
 	if o.Force {

@@ -181,10 +181,10 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	loud := t.TempDir()
-	if err := os.Symlink(filepath.Join(dir, "house.md"), filepath.Join(loud, "OUR-HOUSE.md")); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "house.md"), filepath.Join(loud, "OUR-STYLE.md")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := template.Find(loud, "our-house"); !strings.Contains(fault.Message(err), "did you mean OUR-HOUSE?") {
+	if _, err := template.Find(loud, "our-style"); !strings.Contains(fault.Message(err), "did you mean OUR-STYLE?") {
 		t.Errorf("another case: %v", err)
 	}
 	if _, err := template.List(filepath.Join(dir, "notes.txt")); fault.KindOf(err) != fault.Unavailable {

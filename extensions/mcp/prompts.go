@@ -267,7 +267,8 @@ func readResource(raw []byte) (string, error) {
 	}
 	var parts []string
 	for _, c := range r.Contents[:min(len(r.Contents), maxParts)] {
-		if binary := c.MimeType != "" && !strings.HasPrefix(c.MimeType, "text/"); c.Text == "" && (binary || c.Blob != "") {
+		ofText := c.MimeType == "" || strings.HasPrefix(c.MimeType, "text/")
+		if empty := ofText && c.Blob == ""; c.Text == "" && !empty {
 			kind := "an unknown type"
 			if c.MimeType != "" {
 				kind = "type " + tool.Escape(c.MimeType)

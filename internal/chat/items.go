@@ -177,10 +177,11 @@ func (i *item) below(columns int, open bool) []string {
 	painted := func(line string) string { return paint(dim, line) }
 	failed := i.state == activity.Failed || i.state == activity.Cancelled
 	// The person has read the change in the question about it.
-	if i.seen && !open && !failed {
+	known := i.seen && !open
+	if known && !failed {
 		return nil
 	}
-	if i.patch != "" && (open || !i.seen) {
+	if i.patch != "" && !known {
 		change := strings.TrimRight(clean(hunks(i.patch)), "\n")
 		if failed { // why comes first
 			change = text + "\n" + change

@@ -150,7 +150,8 @@ func (q *query) ripgrep(ctx context.Context, program string) ([]hits, bool, erro
 	// could not be read, and the matches count. One that crashed did not see everything.
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		code := exit.ExitCode()
-		if crashed := code < 0 || code > 2; crashed || (code == 2 && len(c.files) == 0) {
+		crashed, nothing := code < 0 || code > 2, code == 2 && len(c.files) == 0
+		if crashed || nothing {
 			return nil, false, errEngine
 		}
 	}
